@@ -1,0 +1,1 @@
+"""Stream tables for Airflow: SQL-defined Iceberg tables kept up to date by Spark."""

@@ -1,0 +1,1 @@
+"""SQL text: what it reads and what it means (sqlglot stays inside)."""

@@ -1,0 +1,1 @@
+"""The graph of stream tables (networkx stays inside)."""

@@ -1,0 +1,1 @@
+"""YAML files to frozen records, with a position for every error."""

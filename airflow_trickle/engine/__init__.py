@@ -1,0 +1,1 @@
+"""Refreshing tables on Spark."""

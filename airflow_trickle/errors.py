@@ -1,0 +1,112 @@
+"""The errors this package raises; each docstring says the caller's next move."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from airflow_trickle.results import TableResult
+
+
+@dataclass(frozen=True, order=True)
+class Position:
+    """A place in a file, counted from 1; prints as ``dags/orders.yaml:7:12``."""
+
+    file: str
+    line: int
+    column: int
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}:{self.column}"
+
+
+@dataclass(frozen=True, order=True)
+class Problem:
+    """One thing that is wrong with a definition, where it is and what to do about it.
+
+    >>> print(Problem(Position("a.yaml", 3, 5), "unknown key 'quary'.", "Did you mean 'query'?"))
+    a.yaml:3:5: unknown key 'quary'. Did you mean 'query'?
+    """
+
+    at: Position
+    message: str
+    hint: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.at}: {self.message}" + (f" {self.hint}" if self.hint else "")
+
+    def as_dict(self) -> dict[str, Any]:
+        """The problem as ``trickle … --json`` prints it."""
+        return {
+            "file": self.at.file,
+            "line": self.at.line,
+            "column": self.at.column,
+            "message": self.message,
+            "hint": self.hint,
+        }
+
+
+class TrickleError(Exception):
+    """Something this package refuses or could not do; ``str(error)`` is written for a person."""
+
+
+class DefinitionError(TrickleError):
+    """YAML or SQL is wrong: show ``problems`` to the author; nothing was run."""
+
+    def __init__(self, problems: Iterable[Problem]) -> None:
+        self.problems = tuple(sorted(problems))
+        super().__init__("\n".join(str(problem) for problem in self.problems))
+
+
+class SettingsError(TrickleError):
+    """A setting of airflow.cfg or the environment is wrong: correct it and start again."""
+
+
+class CatalogUnavailable(TrickleError):
+    """The Iceberg catalog or its database did not answer: check its address, then try again."""
+
+
+class WarehouseUnavailable(TrickleError):
+    """The warehouse cannot be read or written: check path, rights and free space, then try again."""
+
+
+class SourceMissing(TrickleError):
+    """A source is not in the catalog: create it or correct its name."""
+
+
+class UnsupportedTable(TrickleError):
+    """A table has something this version does not read or write; the message says what."""
+
+
+class ForeignTable(TrickleError):
+    """Somebody else made or changed a stream table: look at it, then ``trickle reset`` or ``drop``."""
+
+
+class CommitConflict(TrickleError):
+    """Another writer was first; nothing was published: read again and try again."""
+
+    def __init__(self, message: str, tables: Iterable[str] = ()) -> None:
+        self.tables = tuple(tables)
+        super().__init__(message)
+
+
+class LeaseHeld(TrickleError):
+    """Another process refreshes this table at the moment: wait for it, then try again."""
+
+
+class SparkUnavailable(TrickleError):
+    """Spark could not be started or reached: check the connection or the server's log."""
+
+
+class RefreshFailed(TrickleError):
+    """The query failed on Spark or its result could not be written; nothing was published."""
+
+
+class TickFailed(TrickleError):
+    """At least one table of a tick failed: ``results`` holds what became of every table."""
+
+    def __init__(self, message: str, results: Mapping[str, TableResult]) -> None:
+        self.results = dict(results)
+        super().__init__(message)

@@ -1,0 +1,1 @@
+"""Iceberg tables and the state beside them (pyiceberg and sqlalchemy stay inside)."""

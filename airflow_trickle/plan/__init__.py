@@ -1,0 +1,1 @@
+"""From definitions to frozen steps; pure."""
