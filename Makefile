@@ -1,0 +1,71 @@
+# `make` or `make help` lists what there is. Everything runs in .venv, made from constraints.txt.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+
+# The first of these that is 3.10 or newer; `make PYTHON=…` chooses another.
+PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11 python3.10; do \
+	$$python -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null && echo $$python && break; done)
+BIN := .venv/bin
+STAMP := .venv/.set-up
+
+.PHONY: help
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: setup
+setup: $(STAMP) ## make .venv and install the pinned dependencies (done by the others when needed)
+
+$(STAMP): constraints.txt pyproject.toml requirements-dev.txt
+	@if [ -z "$(PYTHON)" ]; then \
+		echo "airflow-trickle needs Python 3.10 or newer; no python3 here is. Install one, or: make PYTHON=/path/to/python"; \
+		exit 1; \
+	fi
+	@[ -x $(BIN)/python ] || { echo "Making .venv with $$($(PYTHON) --version)"; $(PYTHON) -m venv .venv; }
+	@echo "Installing into .venv what constraints.txt pins (some minutes the first time)"
+	@$(BIN)/python -m pip install --disable-pip-version-check --no-input \
+		-c constraints.txt -e ".[airflow,spark,postgres,fast]" -r requirements-dev.txt \
+		| awk '/^Collecting /    { printf "\r  %d packages collected", ++count; fflush() } \
+		       /^Installing /    { printf "\n  installing them\n"; fflush() } \
+		       /^Successfully installed/ { print "  done" }'
+	@touch $@
+
+.PHONY: java
+java: ## check that there is a Java 17 or newer
+	@bash tools/java.sh
+
+.PHONY: demo
+demo: $(STAMP) java ## run the example pipeline twice in a real Airflow, show what it did, stop
+	@$(BIN)/python -m tools.demo
+
+.PHONY: up
+up: $(STAMP) java ## the same, and stay up until Ctrl-C
+	@$(BIN)/python -m tools.demo --stay
+
+.PHONY: test
+test: $(STAMP) java ## the whole test suite, with real Spark, PostgreSQL and Airflow
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not soak" $(ARGS)
+
+.PHONY: lint
+lint: $(STAMP) ## ruff and mypy
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+.PHONY: bench
+bench: $(STAMP) java ## measure parse time, idle ticks and commits
+	@$(BIN)/python -m benchmarks
+
+.PHONY: soak
+soak: $(STAMP) java ## long random runs
+	$(BIN)/python -m pytest -m soak $(ARGS)
+
+.PHONY: wheel-check
+wheel-check: $(STAMP) ## build the wheel, install it without Airflow, import it
+	@$(BIN)/python -m tools.wheel_check
+
+.PHONY: clean
+clean: ## remove what the targets above made, but not .venv
+	rm -rf .demo dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -not -path './.venv/*' -prune -exec rm -rf {} +

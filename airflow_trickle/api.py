@@ -1,0 +1,110 @@
+"""The Python API, for notebooks, tests and the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from airflow_trickle.errors import DefinitionError, Position, Problem, TrickleError
+from airflow_trickle.plan.build import plan_path
+from airflow_trickle.plan.steps import Plan
+from airflow_trickle.results import TableResult
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from airflow_trickle.spark.session import SparkProvider
+
+
+class Pipeline:
+    """A pipeline as its YAML file defines it.
+
+    >>> from airflow_trickle import Pipeline
+    >>> results = Pipeline.load("dags/webshop.yaml").tick()                       # doctest: +SKIP
+    >>> results["order_totals"].mode, results["order_totals"].rows_inserted       # doctest: +SKIP
+    (<Mode.FULL: 'FULL'>, 5)
+    """
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+
+    @classmethod
+    def load(cls, path: str | Path, name: str | None = None) -> Pipeline:
+        """Read a pipeline from its file, or the pipeline ``name`` from a folder.
+
+        Raises:
+            DefinitionError: the file is wrong; every problem is listed.
+        """
+        planned = plan_path(path)
+        plans = [plan for plan in planned.plans if name is None or plan.pipeline == name]
+        if len(plans) == 1 and (name is not None or not planned.broken):
+            return cls(plans[0])
+        planned.raise_for_problems()
+        known = ", ".join(plan.pipeline for plan in planned.plans) or "none"
+        wanted = f"no pipeline '{name}'" if name else f"{len(plans)} pipelines"
+        raise DefinitionError(
+            [Problem(Position(str(path), 1, 1), f"there are {wanted} here (found: {known}).", "Name one of them.")]
+        )
+
+    @property
+    def name(self) -> str:
+        """The pipeline's name."""
+        return self.plan.pipeline
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """The stream tables, in the order in which they are refreshed."""
+        return tuple(table.name for table in self.plan.tables)
+
+    def tick(
+        self,
+        spark: SparkSession | None = None,
+        as_of: datetime | None = None,
+        full_refresh: Collection[str] | bool = (),
+        *,
+        starting: Callable[[str], None] = lambda _table: None,
+        done: Callable[[TableResult], None] = lambda _result: None,
+    ) -> dict[str, TableResult]:
+        """Bring every table to the present state of the sources, or to their state at ``as_of``.
+
+        Args:
+            spark: a session to use instead of the configured Spark.
+            as_of: read the sources as they were then; a table that has been brought further is left alone.
+            full_refresh: names of tables to recompute even if nothing changed; True for all.
+            starting: called with a table's name before it is refreshed.
+            done: called with each table's result.
+
+        Raises:
+            TickFailed: at least one table failed; its ``results`` tell of every table.
+        """
+        from airflow_trickle.lakehouse.catalog import open_lakehouse
+        from airflow_trickle.runner import run_tick
+
+        wanted = self._wanted(full_refresh)
+        if as_of is not None and as_of.tzinfo is None:
+            as_of = as_of.replace(tzinfo=timezone.utc)
+        with open_lakehouse(self.plan.catalog) as lake, self._spark(spark) as provider:
+            return run_tick(
+                lake, self.plan, provider, as_of=as_of, full_refresh=wanted, starting=starting, done=done
+            )
+
+    def _wanted(self, full_refresh: Collection[str] | bool) -> frozenset[str]:
+        if isinstance(full_refresh, bool):
+            return frozenset(self.tables) if full_refresh else frozenset()
+        asked = frozenset([full_refresh] if isinstance(full_refresh, str) else full_refresh)
+        if unknown := sorted(asked - set(self.tables)):
+            raise TrickleError(
+                f"Pipeline '{self.name}' has no stream table {', '.join(map(repr, unknown))}. "
+                f"It has: {', '.join(self.tables)}."
+            )
+        return asked
+
+    def _spark(self, session: SparkSession | None) -> SparkProvider:
+        from airflow_trickle.spark.session import SparkProvider
+        from airflow_trickle.spark.target import target_from_environment
+
+        if session is not None:
+            return SparkProvider.of(session)
+        return SparkProvider(target_from_environment(self.plan.spark_conn_id))

@@ -1,0 +1,101 @@
+"""What Airflow's UI shows about a pipeline, a table and a broken file, as Markdown.
+
+The same definition always gives the same text: Airflow makes a new DAG version of every change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from airflow_trickle.errors import Problem
+from airflow_trickle.plan.steps import InputRef, PinStep, Plan, RefreshStep, TableStep
+
+
+def pipeline_doc(plan: Plan, folder: str) -> str:
+    """A pipeline: what it is for, where it is defined, its tables in the order of their refresh."""
+    lines = [f"### {_code(plan.pipeline)}", ""]
+    if plan.description:
+        lines += [plan.description.strip(), ""]
+    lines += [
+        f"- defined in {_code(seen_from(folder, plan.file))}",
+        f"- schedule: {_code(plan.schedule) if plan.schedule else 'none, triggered by hand'}",
+        f"- catalog {_code(plan.catalog)}, namespace {_code(plan.namespace)}",
+        f"- reads {_names(ref.identifier for ref in plan.pin.inputs)}",
+        "",
+        "| stream table | mode | reads |",
+        "|---|---|---|",
+    ]
+    lines += [
+        f"| {_code(table.name)} | {table.mode} | {_names(ref.name for ref in table.inputs)} |"
+        for table in plan.tables
+    ]
+    lines += ["", *(f"- **warning**: {_text(warning)}" for warning in plan.warnings)]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def pin_doc(step: PinStep) -> str:
+    """The pin task: what it fixes for the whole tick."""
+    lines = ["Pins the snapshot of every input once, so that all tables of this tick see the same world.", ""]
+    lines += [f"- {_input(ref)}" for ref in step.inputs] or ["- this pipeline reads no table"]
+    return "\n".join(lines) + "\n"
+
+
+def refresh_doc(step: RefreshStep, folder: str) -> str:
+    """A refresh task: query, inputs, mode and definition of each of its tables."""
+    return "\n".join(_table(table, folder) for table in step.tables)
+
+
+def broken_doc(file: str, problems: Iterable[Problem]) -> str:
+    """A file that could not be read: everything that is wrong with it."""
+    listed = _fenced("\n".join(str(problem) for problem in problems))
+    return f"{_code(file)} cannot be run.\n\n{listed}\nWhen the file is corrected, this DAG goes away.\n"
+
+
+def seen_from(folder: str, place: str) -> str:
+    """A file, or a place in one, as seen from the folder of the pipelines: the same on every machine.
+
+    >>> seen_from("/opt/airflow/dags", "/opt/airflow/dags/shop/orders.yaml:7:12")
+    'shop/orders.yaml:7:12'
+    """
+    return place.removeprefix(f"{folder.rstrip('/')}/")
+
+
+def _table(table: TableStep, folder: str) -> str:
+    lines = [f"### {_code(table.name)}", ""]
+    if table.description:
+        lines += [table.description.strip(), ""]
+    lines += [
+        _fenced(table.query.strip("\n"), "sql"),
+        f"- table {_code(table.identifier)}, defined at {_code(seen_from(folder, table.declared_at))}",
+        *(f"- reads {_input(ref)}" for ref in table.inputs),
+        f"- mode {table.mode}: {_text(table.reason)}",
+        f"- definition {_code(table.definition)}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _input(ref: InputRef) -> str:
+    return f"{_code(ref.identifier)} ({ref.kind.value.replace('_', ' ')} {_code(ref.name)})"
+
+
+def _fenced(text: str, language: str = "") -> str:
+    """A code block whose fence is longer than any run of backticks inside."""
+    fence = "```"
+    while fence in text:
+        fence += "`"
+    return f"{fence}{language}\n{text}\n{fence}\n"
+
+
+def _code(text: str) -> str:
+    return f"`{text}`"
+
+
+def _names(names: Iterable[str]) -> str:
+    return ", ".join(_code(name) for name in names) or "no table"
+
+
+def _text(text: str) -> str:
+    """Plain words in which nothing is taken for Markdown or HTML."""
+    for character in "\\`*_[]<>#":
+        text = text.replace(character, f"\\{character}")
+    return text

@@ -1,0 +1,216 @@
+"""From a folder of YAML to Airflow DAGs: one per pipeline, and one that fails per broken file.
+
+A file ``dags/trickle_dags.py`` next to the YAML is all it takes:
+
+    from pathlib import Path
+    from airflow_trickle.dag_factory import build_dags
+
+    build_dags(Path(__file__).parent, globals())
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import datetime, timedelta, timezone
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from airflow.sdk import (
+    DAG,
+    BaseNotifier,
+    BaseOperator,
+    CronDataIntervalTimetable,
+    DeltaDataIntervalTimetable,
+    Param,
+    get_parsing_context,
+)
+
+from airflow_trickle.dag_docs import broken_doc, pin_doc, pipeline_doc, refresh_doc, seen_from
+from airflow_trickle.definition.schedules import is_duration, parse_duration
+from airflow_trickle.definition.settings import load_settings
+from airflow_trickle.errors import DefinitionError, Position, Problem
+from airflow_trickle.operators.broken import BrokenDefinitionOperator
+from airflow_trickle.operators.pin import PinOperator
+from airflow_trickle.operators.refresh import RefreshOperator
+from airflow_trickle.plan.build import BrokenFile, plan_path
+from airflow_trickle.plan.steps import Plan, RefreshStep
+
+#: What every task starts from.
+_TASK_DEFAULTS: Mapping[str, Any] = {
+    # A conflict, a lease or a starting Spark server is over in seconds; what lasts should be seen soon.
+    "retries": 2,
+    "retry_delay": timedelta(seconds=10),
+    "retry_exponential_backoff": 2.0,
+    "max_retry_delay": timedelta(minutes=2),
+    # The default adds up all tasks downstream of each: quadratic work for every run of a large pipeline.
+    "weight_rule": "absolute",
+}
+#: Airflow wants a start before it runs anything by itself.
+_LONG_AGO = datetime(2024, 1, 1, tzinfo=timezone.utc)
+_NOT_IN_AN_ID = re.compile(r"[^\w.-]", re.ASCII)
+
+
+def build_dags(folder: str | Path, namespace: dict[str, Any], *, strict: bool | None = None) -> list[DAG]:
+    """Build the DAGs of every YAML file below ``folder`` and put them where Airflow finds them.
+
+    Args:
+        folder: where the YAML is; usually the folder of the calling file.
+        namespace: the ``globals()`` of the calling file.
+        strict: raise if anything is wrong, for CI; default is the setting ``[trickle] strict``.
+
+    Raises:
+        DefinitionError: in strict mode, with the problems of all files.
+        SettingsError: the section ``[trickle]`` itself is wrong, so no file can be understood.
+    """
+    root = str(Path(folder).resolve())
+    settings = load_settings()
+    project = plan_path(Path(root), settings)
+    broken = list(project.broken)
+    dags: dict[str, DAG] = {}
+    for plan in _wanted(project.plans):
+        try:
+            dags[plan.pipeline] = _pipeline(plan, root)
+        except DefinitionError as error:
+            broken.append(BrokenFile(plan.file, plan.pipeline, error.problems))
+    if broken and (settings.strict if strict is None else strict):
+        raise DefinitionError(problem for file in broken for problem in file.problems)
+    for dag in _broken(broken, root, {plan.pipeline for plan in project.plans}):
+        dags[dag.dag_id] = dag
+    # The keys are no identifiers, so that a pipeline may be called like a variable of the calling file.
+    namespace.update((f"trickle:{dag_id}", dag) for dag_id, dag in dags.items())
+    return list(dags.values())
+
+
+def _wanted(plans: tuple[Plan, ...]) -> tuple[Plan, ...]:
+    """All plans, but for a worker, which parses this file for one task, only the one with that task."""
+    dag_id = get_parsing_context().dag_id
+    return tuple(plan for plan in plans if plan.pipeline == dag_id) or plans
+
+
+def _pipeline(plan: Plan, root: str) -> DAG:
+    # `on_non_convergence_callback` is checked too; it is called where cycles are refreshed.
+    callbacks = {name: _callback(plan, name, path) for name, path in sorted(plan.callbacks.items())}
+    start = datetime.fromisoformat(plan.start_date).astimezone(timezone.utc) if plan.start_date else None
+    dag = DAG(
+        plan.pipeline,
+        description=plan.description or None,
+        doc_md=pipeline_doc(plan, root),
+        schedule=_schedule(plan.schedule),
+        start_date=start,
+        catchup=plan.catchup,
+        # A tick reads what the one before it has published.
+        max_active_runs=1,
+        tags=["trickle", *plan.tags],
+        default_args={"owner": plan.owner or "airflow", **_TASK_DEFAULTS},
+        params={
+            "full_refresh": Param(
+                False,
+                type="boolean",
+                title="Full refresh",
+                description="Compute every table anew, also where nothing it reads has changed.",
+            )
+        },
+        on_success_callback=callbacks.get("on_success_callback"),
+        on_failure_callback=callbacks.get("on_failure_callback"),
+    )
+    _add_tasks(dag, plan, root)
+    return dag
+
+
+def _schedule(text: str | None) -> CronDataIntervalTimetable | DeltaDataIntervalTimetable | None:
+    """A timetable with data intervals, whatever Airflow's default is: a backfill replays them one by one.
+
+    Durations tick on the clock (5m at :00, :05, …), cron is read in UTC.
+    """
+    if text is None:
+        return None
+    if is_duration(text):
+        return DeltaDataIntervalTimetable(parse_duration(text))
+    return CronDataIntervalTimetable(text, timezone="UTC")
+
+
+def _add_tasks(dag: DAG, plan: Plan, root: str) -> None:
+    ids: dict[str, str] = {}
+    taken: set[str] = set()
+    for step in plan.refreshes:
+        ids[step.unit] = _free_id(step.unit, taken)
+        taken.add(ids[step.unit])
+    pin_id = _free_id("pin", taken)
+    pin = PinOperator(task_id=pin_id, step=plan.pin, catalog=plan.catalog, doc_md=pin_doc(plan.pin), dag=dag)
+    tasks: dict[str, BaseOperator] = {}
+    for step in plan.refreshes:
+        task = tasks[step.unit] = RefreshOperator(
+            task_id=ids[step.unit],
+            step=step,
+            catalog=plan.catalog,
+            spark_conn_id=plan.spark_conn_id,
+            pin_task_id=pin_id,
+            doc_md=refresh_doc(step, root),
+            dag=dag,
+            **_owner(step),
+        )
+        _after(task, [tasks[unit] for unit in step.upstream] or [pin])
+
+
+def _after(task: BaseOperator, upstream: Iterable[BaseOperator]) -> None:
+    """What ``upstream >> task`` does, but Airflow's own looks at every task of the DAG for each edge."""
+    for before in upstream:
+        before.downstream_task_ids.add(task.task_id)
+        task.upstream_task_ids.add(before.task_id)
+
+
+def _free_id(name: str, taken: set[str]) -> str:
+    """An id for a task or DAG, of what Airflow allows there."""
+    wanted = found = _NOT_IN_AN_ID.sub("_", name)[:200]
+    number = 1
+    while found in taken:
+        number += 1
+        found = f"{wanted}_{number}"
+    return found
+
+
+def _owner(step: RefreshStep) -> dict[str, str]:
+    owners = sorted({table.owner for table in step.tables if table.owner})
+    return {"owner": ", ".join(owners)} if owners else {}
+
+
+def _callback(plan: Plan, name: str, path: str) -> Callable[..., Any]:
+    """What a dotted path stands for: a function, or a Notifier class (made without arguments).
+
+    It is looked up at once: that an alert cannot be imported would otherwise show when it is needed.
+    """
+    module, _, attribute = path.rpartition(".")
+    try:
+        found = getattr(import_module(module), attribute)
+    except Exception as error:  # importing runs the user's code, which may raise anything
+        message = f"{name}: '{path}' cannot be imported: {error}."
+        hint = "It must be on the PYTHONPATH of Airflow's processes."
+    else:
+        if isinstance(found, type) and issubclass(found, BaseNotifier):
+            return found()
+        if callable(found):
+            return found  # type: ignore[no-any-return]
+        message, hint = f"{name}: '{path}' cannot be called.", "Name a function or a Notifier."
+    raise DefinitionError([Problem(Position(plan.file, 1, 1), message, hint)]) from None
+
+
+def _broken(files: Iterable[BrokenFile], root: str, taken: set[str]) -> Iterator[DAG]:
+    """One DAG per file that has problems; it runs once by itself, so that it is seen to fail."""
+    for file in sorted(files, key=lambda file: file.file):
+        name = seen_from(root, file.file)
+        dag_id = _free_id(f"trickle_broken__{Path(name).with_suffix('').as_posix()}", taken)
+        taken.add(dag_id)
+        doc = broken_doc(name, file.problems)
+        dag = DAG(
+            dag_id,
+            description=f"{name} cannot be run",
+            doc_md=doc,
+            schedule="@once",
+            start_date=_LONG_AGO,
+            is_paused_upon_creation=False,
+            tags=["trickle", "broken"],
+        )
+        BrokenDefinitionOperator(task_id="broken", problems=file.problems, doc_md=doc, dag=dag)
+        yield dag

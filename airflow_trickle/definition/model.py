@@ -1,0 +1,151 @@
+"""The shape of a pipeline file; `load` turns it into records, `schema` into JSON Schema."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from airflow_trickle.definition.values import (
+    Circular,
+    Consistency,
+    Count,
+    DottedPath,
+    Flag,
+    GroupPolicy,
+    Name,
+    PartitionBy,
+    PipelineName,
+    RefreshMode,
+    Schedule,
+    StartDate,
+    TableName,
+    Text,
+    Texts,
+    refuse,
+)
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class SourceModel(_Part):
+    """A table that others write."""
+
+    table: TableName | None = Field(
+        default=None, description="The Iceberg table, if it is not <namespace>.<name of the source>."
+    )
+    description: Text | None = Field(default=None, description="What the table holds.")
+
+
+class DefaultsModel(_Part):
+    """What holds for every stream table that does not say otherwise."""
+
+    refresh_mode: RefreshMode | None = Field(default=None, description="AUTO (default) or FULL.")
+    schedule: Schedule | None = Field(
+        default=None, description="When the table is refreshed; in this version the pipeline's own schedule."
+    )
+    diamond_consistency: Consistency | None = Field(
+        default=None,
+        description="atomic (default): publish the tables of a diamond together; none: each by itself.",
+    )
+    diamond_schedule_policy: GroupPolicy | None = Field(
+        default=None, description="Which schedule a diamond follows: slowest (default) or fastest."
+    )
+    max_fixpoint_iterations: Count | None = Field(
+        default=None, description="How many passes a cycle may take to settle (default 100)."
+    )
+    partition_by: PartitionBy | None = Field(default=None, description="Not built yet.")
+    owner: Text | None = Field(default=None, description="Who answers for the table.")
+    tags: Texts | None = Field(default=None, description="Words to find it by.")
+
+
+def _one_query(schema: dict[str, Any]) -> None:
+    present = (
+        {"required": [key], "properties": {key: {"type": "string"}}} for key in ("query", "query_file")
+    )
+    schema["oneOf"] = list(present)
+
+
+class TableModel(DefaultsModel):
+    """A stream table: a query, and how it is kept up to date."""
+
+    model_config = ConfigDict(json_schema_extra=_one_query)
+
+    query: Text | None = Field(default=None, description="The defining query, in Spark SQL.")
+    query_file: Text | None = Field(
+        default=None, description="A file that holds the query, relative to this file."
+    )
+    description: Text | None = Field(default=None, description="What the table holds.")
+
+    @model_validator(mode="after")
+    def _has_one_query(self) -> TableModel:
+        if self.query is not None and self.query_file is not None:
+            refuse("both 'query' and 'query_file' are given.", "Keep one of them.")
+        if self.query is None and self.query_file is None:
+            refuse("the query is missing.", "Give 'query' (SQL text) or 'query_file' (a file with the SQL).")
+        return self
+
+
+class PipelineModel(_Part):
+    """A pipeline of stream tables."""
+
+    pipeline: PipelineName = Field(description="The pipeline's name, which is the DAG's id.")
+    namespace: Name | None = Field(
+        default=None, description="The Iceberg namespace of its tables (default `default`)."
+    )
+    description: Text | None = Field(default=None, description="What the pipeline is for.")
+    owner: Text | None = Field(default=None, description="Who answers for it.")
+    tags: Texts | None = Field(default=None, description="Tags of the DAG.")
+    schedule: Schedule | None = Field(
+        default=None,
+        description="A duration (30s, 5m, 1h30m), cron, or @hourly and the like; none: only by hand.",
+    )
+    start_date: StartDate | None = Field(
+        default=None, description="The first moment to run for; UTC if no zone is given."
+    )
+    catchup: Flag | None = Field(
+        default=None, description="Whether to run for the time that has passed (default false)."
+    )
+    allow_circular: Circular | None = Field(
+        default=None, description="Whether stream tables may read each other in a cycle."
+    )
+    max_fixpoint_iterations: Count | None = Field(
+        default=None, description="How many passes a cycle may take to settle (default 100)."
+    )
+    diamond_consistency: Consistency | None = Field(default=None, description="atomic (default) or none.")
+    enable_stratum_skip: Flag | None = Field(
+        default=None, description="Skip a stratum whose inputs did not change."
+    )
+    stratified_cycle_validation: Flag | None = Field(
+        default=None, description="Judge a cycle by the place of each reference in its query."
+    )
+    stratified_dred: Flag | None = Field(
+        default=None, description="Maintain recursive queries by delete-and-rederive."
+    )
+    catalog: Text | None = Field(
+        default=None, description="The Iceberg catalog (default: the setting `catalog`)."
+    )
+    spark_conn_id: Text | None = Field(
+        default=None, description="The Airflow connection that says where Spark runs."
+    )
+    on_success_callback: DottedPath | None = Field(default=None, description="Called when a run succeeds.")
+    on_failure_callback: DottedPath | None = Field(default=None, description="Called when a run fails.")
+    on_non_convergence_callback: DottedPath | None = Field(
+        default=None, description="Called when a cycle does not settle."
+    )
+    defaults: DefaultsModel | None = Field(
+        default=None, description="Defaults for the keys of stream tables."
+    )
+    sources: dict[Name, SourceModel | None] | None = Field(
+        default=None,
+        description="Tables that others write: name -> {} or {table: namespace.name}; or a list of names.",
+    )
+    stream_tables: dict[Name, TableModel] = Field(
+        min_length=1, description="The tables this pipeline keeps up to date: name -> query and options."
+    )
+
+
+#: Keys of the pipeline that name a function to call.
+CALLBACKS = ("on_failure_callback", "on_non_convergence_callback", "on_success_callback")

@@ -1,0 +1,99 @@
+"""What a folder of pipeline files says, as frozen records."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from airflow_trickle.definition.sql_text import SqlText
+from airflow_trickle.errors import Position, Problem
+
+
+@dataclass(frozen=True)
+class SourceDef:
+    """A table that others write, under the name the pipeline gives it."""
+
+    name: str
+    identifier: str
+    at: Position
+    description: str = ""
+
+
+@dataclass(frozen=True)
+class TableDef:
+    """A stream table; None stands for what neither it nor the pipeline's defaults say."""
+
+    name: str
+    identifier: str
+    sql: SqlText
+    at: Position
+    refresh_mode: str = "AUTO"
+    schedule: str | None = None
+    diamond_consistency: str | None = None
+    diamond_schedule_policy: str = "slowest"
+    max_fixpoint_iterations: int | None = None
+    description: str = ""
+    owner: str | None = None
+    tags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Overrides:
+    """Settings that the pipeline file gives; None leaves a setting as it is."""
+
+    allow_circular: bool | Literal["unsafe"] | None = None
+    max_fixpoint_iterations: int | None = None
+    diamond_consistency: str | None = None
+    enable_stratum_skip: bool | None = None
+    stratified_cycle_validation: bool | None = None
+    stratified_dred: bool | None = None
+    catalog: str | None = None
+    spark_conn_id: str | None = None
+
+
+@dataclass(frozen=True)
+class PipelineDef:
+    """One pipeline file, or what could be read of it; ``name`` is empty if the file gives no good one."""
+
+    name: str
+    namespace: str
+    file: str
+    at: Position
+    sources: tuple[SourceDef, ...]
+    tables: tuple[TableDef, ...]
+    #: Identifiers of stream tables that are named in the file but could not be read.
+    unread: tuple[tuple[str, Position], ...] = ()
+    description: str = ""
+    owner: str | None = None
+    tags: tuple[str, ...] = ()
+    schedule: str | None = None
+    start_date: str | None = None
+    catchup: bool = False
+    overrides: Overrides = field(default_factory=Overrides)
+    callbacks: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class Project:
+    """Everything that was found at a path: good pipelines, and what is wrong with the others.
+
+    A pipeline of a broken file is in ``pipelines`` too, as far as it could be read, so that the rest
+    of its errors are found and other pipelines can name its tables. ``context`` holds the pipelines
+    beside a single file: their tables may be read, they are not planned.
+    """
+
+    path: str
+    pipelines: tuple[PipelineDef, ...] = ()
+    #: File of a definition -> what is wrong with it.
+    problems_by_file: tuple[tuple[str, tuple[Problem, ...]], ...] = ()
+    context: tuple[PipelineDef, ...] = ()
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """All problems of all files, in the order of their places."""
+        return tuple(sorted(problem for _, problems in self.problems_by_file for problem in problems))
+
+    @property
+    def broken_files(self) -> frozenset[str]:
+        """The files that have a problem."""
+        return frozenset(file for file, problems in self.problems_by_file if problems)

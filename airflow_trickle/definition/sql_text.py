@@ -1,0 +1,148 @@
+"""A query's text, and where each of its characters stands in the file it came from."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from airflow_trickle.errors import Position
+
+_BREAKS = "\n\r\x85\u2028\u2029"
+_BLANK = " \t" + _BREAKS
+_LINE = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
+_PROPERTIES = re.compile("(?:[&!][^ \t\n\r\x85\u2028\u2029]*(?:[ \t\n\r\x85\u2028\u2029]+|#[^\n\r]*)*)*")
+#: How many characters an escape between double quotes takes, backslash included.
+_ESCAPES = {"x": 4, "u": 6, "U": 10}
+
+
+@dataclass(frozen=True)
+class Scalar:
+    """A text in a YAML file: the whole file, the line and column (from 0) where it begins, its style."""
+
+    source: str = field(repr=False)
+    line: int
+    column: int
+    style: str
+
+
+@dataclass(frozen=True)
+class SqlText:
+    """A query as its author wrote it, in a file of its own (``scalar`` is None) or in YAML.
+
+    >>> sql = SqlText("SELECT 1", "q.sql")
+    >>> str(sql.position(7))
+    'q.sql:1:8'
+    """
+
+    text: str
+    file: str
+    scalar: Scalar | None = None
+
+    def position(self, offset: int) -> Position:
+        """Where the character at ``offset`` stands; an offset behind the last one is its end.
+
+        Exact for every character that is not blank, whatever the style of the YAML text.
+        """
+        offset = max(0, min(offset, len(self.text)))
+        if self.scalar is None:
+            return _place(self.text, offset, self.file)
+        if offset == len(self.text):
+            # The end of the query is where its last character is, not the next key of the file.
+            last = len(self.text.rstrip()) - 1
+            if last < 0:
+                return Position(self.file, self.scalar.line + 1, self.scalar.column + 1)
+            found = _place(self.scalar.source, _align(self.text, last, self.scalar), self.file)
+            return Position(found.file, found.line, found.column + 1)
+        return _place(self.scalar.source, _align(self.text, offset, self.scalar), self.file)
+
+    def position_of(self, line: int, column: int) -> Position:
+        """Where the given line and column of the query (from 1) stand in the file."""
+        starts = _line_starts(self.text)
+        start = starts[max(0, min(line, len(starts)) - 1)]
+        return self.position(start + column - 1)
+
+
+# A file with many errors is asked for many places, so its lines are counted once.
+@lru_cache(maxsize=32)
+def _line_starts(source: str) -> list[int]:
+    return [0, *(found.end() for found in _LINE.finditer(source))]
+
+
+def _place(source: str, index: int, file: str) -> Position:
+    starts = _line_starts(source)
+    line = bisect_right(starts, index)
+    return Position(file, line, index - starts[line - 1] + 1)
+
+
+def _align(text: str, offset: int, scalar: Scalar) -> int:
+    """The index in the file of the character at ``offset``, found by reading both side by side.
+
+    YAML changes only blanks (indentation, folding) and what it escapes, so every other character of
+    the text is met in the file in the same order.
+    """
+    source, style = scalar.source, scalar.style
+    at = _begin(scalar)
+    good = at
+    for index, character in enumerate(text[: offset + 1]):
+        if character in _BLANK:
+            if style == '"' and _joins(source, at):
+                at = _skip(source, at, style)
+            good = at
+            if style == '"' and source[at : at + 1] == "\\":
+                at += _escape(source, at)
+            else:
+                at += source[at : at + 1] == character
+            continue
+        at = _skip(source, at, style)
+        if at >= len(source):
+            return good
+        width = _width(source, at, style, character)
+        if width == 0:
+            # Not what was expected: the last sure place is better than a wrong one.
+            return good
+        good = at
+        if index < offset:
+            at += width
+    return good
+
+
+def _begin(scalar: Scalar) -> int:
+    """The index of the first character behind the opening quote or the line of the block's '|'."""
+    index = _line_starts(scalar.source)[scalar.line] + scalar.column
+    # An anchor or a tag before the text counts as its beginning.
+    index = _PROPERTIES.match(scalar.source, index).end()  # type: ignore[union-attr]  # may be empty
+    if scalar.style in ("|", ">"):
+        found = _LINE.search(scalar.source, index)
+        return found.end() if found else len(scalar.source)
+    return index + (scalar.style in ("'", '"'))
+
+
+def _skip(source: str, at: int, style: str) -> int:
+    """Past blanks, and past a backslash that only joins two lines."""
+    while at < len(source):
+        if source[at] in _BLANK:
+            at += 1
+        elif style == '"' and _joins(source, at):
+            at += 2
+        else:
+            break
+    return at
+
+
+def _joins(source: str, at: int) -> bool:
+    return source[at : at + 1] == "\\" and source[at + 1 : at + 2] in tuple(_BREAKS)
+
+
+def _escape(source: str, at: int) -> int:
+    return _ESCAPES.get(source[at + 1 : at + 2], 2)
+
+
+def _width(source: str, at: int, style: str, character: str) -> int:
+    """How many characters of the file stand for ``character``; 0 if it does not stand there."""
+    if style == '"' and source[at] == "\\":
+        return _escape(source, at)
+    if source[at] != character:
+        return 0
+    return 2 if style == "'" and character == "'" else 1

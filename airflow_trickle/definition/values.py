@@ -1,0 +1,197 @@
+"""The values a pipeline file may hold: each type says what it must be, for people and for JSON Schema."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any, Literal, NoReturn
+
+from pydantic import BeforeValidator, WithJsonSchema
+from pydantic_core import PydanticCustomError
+
+from airflow_trickle.definition import schedules
+from airflow_trickle.definition.words import choice_of, listed, nearest, shortened
+
+NAME_PATTERN = r"^[A-Za-z_][A-Za-z0-9_]*$"
+PIPELINE_PATTERN = r"^[A-Za-z0-9_.-]*[A-Za-z0-9_-][A-Za-z0-9_.-]*$"
+TABLE_PATTERN = r"^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$"
+PATH_PATTERN = r"^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)+$"
+#: Airflow keeps DAG ids in a column of 250 characters; room is left for what is made of them.
+_LONGEST_PIPELINE = 200
+
+#: Error types of our own: `messages` completes "must" with what was given; "refused" is a whole sentence.
+MUST = "trickle_must"
+REFUSED = "trickle_refused"
+
+
+def must(what: str, hint: str = "") -> NoReturn:
+    """Refuse a value that is not ``what`` it must be."""
+    raise PydanticCustomError(MUST, "{must}", {"must": what, "hint": hint})
+
+
+def refuse(message: str, hint: str = "") -> NoReturn:
+    """Refuse a value for a reason of its own."""
+    raise PydanticCustomError(REFUSED, "{message}", {"message": message, "hint": hint})
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    scalar = value is not None and not isinstance(value, (dict, list))
+    must("a text", "Put it in quotes." if scalar else "")
+
+
+def _flag(value: Any) -> bool:
+    return value if isinstance(value, bool) else must("true or false")
+
+
+def _circular(value: Any) -> bool | str:
+    if isinstance(value, bool):
+        return value
+    return "unsafe" if value == "unsafe" else must("true, false or unsafe")
+
+
+def _count(value: Any) -> int:
+    if isinstance(value, int) and not isinstance(value, bool) and value >= 1:
+        return value
+    must("a whole number of at least 1")
+
+
+def _texts(value: Any) -> tuple[str, ...]:
+    if not isinstance(value, list):
+        must(
+            "a list of texts", f"Write [{value}]." if isinstance(value, str) and value.isidentifier() else ""
+        )
+    for item in value:
+        if not isinstance(item, str):
+            must("a list of texts", "Put what looks like a number, a date or a truth value in quotes.")
+    return tuple(value)
+
+
+def _matching(pattern: str, what: str) -> Callable[[Any], str]:
+    compiled = re.compile(pattern)
+
+    def check(value: Any) -> str:
+        text = _text(value)
+        # `$` alone would let a line break at the end pass.
+        return text if compiled.match(text) and not text.endswith("\n") else must(what)
+
+    return check
+
+
+def _pipeline(value: Any) -> str:
+    what = "made of letters, digits, '_', '-' and '.', since it names the DAG"
+    name = _matching(PIPELINE_PATTERN, what)(value)
+    return name if len(name) <= _LONGEST_PIPELINE else must(f"at most {_LONGEST_PIPELINE} characters long")
+
+
+def _choice(words: Sequence[str]) -> Callable[[Any], str]:
+    allowed = listed(words, "or")
+
+    def check(value: Any) -> str:
+        text = value if isinstance(value, str) else ""
+        found = choice_of(text, words)
+        if found is None:
+            near = nearest(text, words)
+            must(allowed, f"Did you mean {near}?" if near else "")
+        return found
+
+    return check
+
+
+def _refresh_mode(value: Any) -> str:
+    if isinstance(value, str) and value.upper() == "DIFFERENTIAL":
+        refuse("differential refresh is not built yet.", "Set refresh_mode: FULL, or leave it out.")
+    return _choice(("AUTO", "FULL"))(value)
+
+
+def _schedule(value: Any) -> str:
+    text = value if isinstance(value, str) else ""
+    if text.strip().lower() in schedules.NOT_BUILT:
+        refuse(
+            f"the schedule '{text.strip()}' is not built yet.",
+            f"Give {schedules.ALLOWED}; or leave it out and start the pipeline by hand.",
+        )
+    if not text.strip():
+        must(schedules.ALLOWED)
+    try:
+        return schedules.check_schedule(text)
+    except ValueError as error:
+        if len(text.split()) == 1 and not text.strip()[:1].isdigit():
+            near = nearest(text.strip(), schedules.PRESETS)
+            must(schedules.ALLOWED, f"Did you mean {near}?" if near else "")
+        refuse(f"the schedule {shortened(text)} is not one: {error}.", f"Give {schedules.ALLOWED}.")
+
+
+def _start_date(value: Any) -> str:
+    try:
+        return schedules.check_start_date(value if isinstance(value, str) else "")
+    except ValueError:
+        must("a date such as 2026-01-31, or a moment such as 2026-01-31T06:00:00+01:00")
+
+
+def _partition_by(value: Any) -> tuple[str, ...]:
+    return () if value == [] else refuse("partition_by is not built yet.", "Leave it out.")
+
+
+def _any_case(words: Sequence[str]) -> dict[str, Any]:
+    """A schema that completes the words as they are and accepts them in any case."""
+    spelt = ("".join(f"[{c.upper()}{c.lower()}]" if c.isalpha() else c for c in word) for word in words)
+    return {"anyOf": [{"enum": list(words)}, {"type": "string", "pattern": f"^({'|'.join(spelt)})$"}]}
+
+
+_SCHEDULE_SCHEMA = {
+    "type": "string",
+    "pattern": (
+        r"^\s*((?=[0-9])([0-9]+[Dd])?([0-9]+[Hh])?([0-9]+[Mm])?([0-9]+[Ss])?|\S+\s+\S+\s+\S+\s+\S+\s+\S+|"
+        r"@([Hh]ourly|[Dd]aily|[Ww]eekly|[Mm]onthly|[Qq]uarterly|[Yy]early))\s*$"
+    ),
+    "examples": ["5m", "1h30m", "*/15 * * * *", "@hourly"],
+}
+_DATE_SCHEMA = {"type": "string", "pattern": r"^\s*[0-9]{4}-[0-9]{2}-[0-9]{2}", "examples": ["2026-01-01"]}
+
+Text = Annotated[str, BeforeValidator(_text), WithJsonSchema({"type": "string"})]
+Flag = Annotated[bool, BeforeValidator(_flag), WithJsonSchema({"type": "boolean"})]
+Circular = Annotated[
+    bool | Literal["unsafe"], BeforeValidator(_circular), WithJsonSchema({"enum": [True, False, "unsafe"]})
+]
+Count = Annotated[int, BeforeValidator(_count), WithJsonSchema({"type": "integer", "minimum": 1})]
+Texts = Annotated[
+    tuple[str, ...], BeforeValidator(_texts), WithJsonSchema({"type": "array", "items": {"type": "string"}})
+]
+PipelineName = Annotated[
+    str,
+    BeforeValidator(_pipeline),
+    WithJsonSchema({"type": "string", "pattern": PIPELINE_PATTERN, "maxLength": _LONGEST_PIPELINE}),
+]
+Name = Annotated[
+    str,
+    BeforeValidator(
+        _matching(NAME_PATTERN, "made of letters, digits and '_', and may not begin with a digit")
+    ),
+    WithJsonSchema({"type": "string", "pattern": NAME_PATTERN}),
+]
+TableName = Annotated[
+    str,
+    BeforeValidator(_matching(TABLE_PATTERN, "the name of an Iceberg table, such as namespace.table")),
+    WithJsonSchema({"type": "string", "pattern": TABLE_PATTERN}),
+]
+DottedPath = Annotated[
+    str,
+    BeforeValidator(
+        _matching(PATH_PATTERN, "the dotted path of a function, such as my_package.alerts.notify")
+    ),
+    WithJsonSchema({"type": "string", "pattern": PATH_PATTERN}),
+]
+RefreshMode = Annotated[str, BeforeValidator(_refresh_mode), WithJsonSchema(_any_case(("AUTO", "FULL")))]
+Consistency = Annotated[
+    str, BeforeValidator(_choice(("atomic", "none"))), WithJsonSchema(_any_case(("atomic", "none")))
+]
+GroupPolicy = Annotated[
+    str, BeforeValidator(_choice(("slowest", "fastest"))), WithJsonSchema(_any_case(("slowest", "fastest")))
+]
+Schedule = Annotated[str, BeforeValidator(_schedule), WithJsonSchema(_SCHEDULE_SCHEMA)]
+StartDate = Annotated[str, BeforeValidator(_start_date), WithJsonSchema(_DATE_SCHEMA)]
+PartitionBy = Annotated[
+    tuple[str, ...], BeforeValidator(_partition_by), WithJsonSchema({"type": "array", "maxItems": 0})
+]

@@ -1,0 +1,82 @@
+"""Spark's errors in words: what failed, why, and whether it is the query, the disk or the server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from airflow_trickle.errors import RefreshFailed, SparkUnavailable, TrickleError, UnsupportedTable, WarehouseUnavailable
+from airflow_trickle.lakehouse.files import cannot_write
+from airflow_trickle.plan.steps import TableStep
+
+_DISK = ("no space left on device", "disk quota exceeded", "read-only file system", "permission denied", "mkdirs failed")
+_LOST = (
+    "statuscode.unavailable",
+    "connection refused",
+    "socket closed",
+    "connection reset",
+    "session not found",
+    "invalid_handle",
+    "failed to connect",
+    "sparkcontext was shut down",
+)
+
+
+@contextmanager
+def explained(step: TableStep, place: str) -> Iterator[None]:
+    """Turn what Spark raises inside the block into one of our errors; ours pass as they are.
+
+    Args:
+        step: the table whose refresh this is.
+        place: where its files are written, for errors of the disk.
+    """
+    try:
+        yield
+    except UnsupportedTable as error:
+        raise UnsupportedTable(f"{step.declared_at}: stream table '{step.name}': {error}") from error
+    except TrickleError:
+        raise
+    except Exception as error:
+        raise translate(error, step, place) from error
+
+
+def translate(error: Exception, step: TableStep, place: str) -> TrickleError:
+    """The error of ours that says what an error of Spark or gRPC means."""
+    text = str(error)
+    lower = text.lower()
+    for sign in _DISK:
+        if sign in lower:
+            return WarehouseUnavailable(cannot_write(place, sign.capitalize()))
+    if _is_foreign_to_spark(error):
+        raise error
+    if any(sign in lower for sign in _LOST) and "analysis" not in type(error).__name__.lower():
+        return SparkUnavailable(
+            f"Spark stopped answering while stream table '{step.name}' was being refreshed: {_first_lines(text, 1)} "
+            f"Nothing was published; the next attempt starts a new session."
+        )
+    what = "Spark does not accept its query" if _is_analysis(error) else "its query failed on Spark"
+    return RefreshFailed(
+        f"{step.declared_at}: stream table '{step.name}' was not refreshed: {what}: {_first_lines(text, 3)} "
+        f"Nothing was published."
+    )
+
+
+def _is_foreign_to_spark(error: Exception) -> bool:
+    """Programming errors of ours must look like what they are."""
+    module = type(error).__module__
+    return not module.startswith(("pyspark", "grpc", "py4j"))
+
+
+def _is_analysis(error: Exception) -> bool:
+    return type(error).__name__ in ("AnalysisException", "ParseException")
+
+
+def _first_lines(text: str, lines: int) -> str:
+    useful = [line.strip() for line in text.strip().splitlines() if line.strip()]
+    # Spark's own advice and plan follow after the message; the first lines tell what is wrong.
+    kept = []
+    for line in useful[:lines]:
+        if line.startswith(("==", "'Project", "JVM stacktrace", "+-", "SQLSTATE")):
+            break
+        kept.append(line)
+    return " ".join(kept)

@@ -1,0 +1,122 @@
+"""The first step of a tick: fix, once, what the whole tick reads."""
+
+from __future__ import annotations
+
+import difflib
+import logging
+from datetime import datetime, timedelta
+
+from airflow_trickle import clock
+from airflow_trickle.errors import SourceMissing
+from airflow_trickle.lakehouse.catalog import Lakehouse, split_identifier
+from airflow_trickle.lakehouse.snapshots import Version, current_version, version_as_of
+from airflow_trickle.lakehouse.state import TickRecord, latest_tick, read_tick, write_tick
+from airflow_trickle.lakehouse.tables import ticks
+from airflow_trickle.plan.steps import InputKind, InputRef, PinStep
+from airflow_trickle.tick import Pin, Tick
+
+log = logging.getLogger("airflow_trickle")
+
+
+def pin(lake: Lakehouse, step: PinStep, tick_id: str, as_of: datetime | None = None) -> Tick:
+    """Pin the version of every input from outside the pipeline; the same tick id always gives the same pins.
+
+    Raises:
+        SourceMissing: the catalog lacks a source; all missing ones are named.
+    """
+    with lake.database.reading() as connection:
+        known = read_tick(connection, lake, tick_id)
+        latest = latest_tick(connection, lake, step.pipeline)
+    if known is not None and all(ref.identifier in known.pins for ref in step.inputs):
+        log.info("Tick %s was pinned before: this attempt reads the same snapshots.", tick_id)
+        return _tick(known)
+    record = _pinned(lake, step, tick_id, as_of, latest, known)
+    record = _store(lake, record)
+    for ref in step.inputs:
+        version = record.pins[ref.identifier]
+        log.info("Pinned %s at snapshot %s.", ref.identifier, version.snapshot_id or "none (empty table)")
+    return _tick(record)
+
+
+def _pinned(
+    lake: Lakehouse,
+    step: PinStep,
+    tick_id: str,
+    as_of: datetime | None,
+    latest: TickRecord | None,
+    known: TickRecord | None,
+) -> TickRecord:
+    locations = lake.locations(ref.identifier for ref in step.inputs)
+    missing = [ref for ref in step.inputs if ref.identifier not in locations]
+    if missing:
+        raise SourceMissing("\n".join(_missing(lake, ref) for ref in missing))
+    if known is not None:
+        # The pipeline gained an input between two attempts: keep what was pinned, add what is new.
+        as_of = known.as_of
+    pins: dict[str, Version] = {}
+    for identifier, location in locations.items():
+        if latest is not None and as_of is None and latest.as_of is None and latest.locations.get(identifier) == location:
+            # The same metadata file as at the last tick: no need to open it.
+            pins[identifier] = latest.pins[identifier]
+            continue
+        table = lake.table_at(identifier, location)
+        pins[identifier] = current_version(table) if as_of is None else version_as_of(table, as_of)
+    now = clock.now()
+    if known is not None:
+        return TickRecord(
+            tick_id, step.pipeline, pins | known.pins, locations | known.locations, as_of, known.effective_at
+        )
+    if as_of is not None:
+        effective = min(as_of, now)
+    else:
+        # Clocks of different machines disagree a little; ticks must not.
+        effective = max(now, latest.effective_at + timedelta(microseconds=1)) if latest else now
+    return TickRecord(tick_id, step.pipeline, pins, locations, as_of, effective)
+
+
+def _store(lake: Lakehouse, record: TickRecord) -> TickRecord:
+    """Write the tick; if another attempt was first, its pins hold."""
+    with lake.database.transaction() as connection:
+        first = read_tick(connection, lake, record.tick_id)
+        if first is not None and record.pins.keys() <= first.pins.keys():
+            return first
+        if first is not None:
+            connection.execute(
+                ticks.delete().where(ticks.c.catalog == lake.name, ticks.c.tick_id == record.tick_id)
+            )
+        write_tick(connection, lake, record)
+    return record
+
+
+def _tick(record: TickRecord) -> Tick:
+    return Tick(
+        tick_id=record.tick_id,
+        pipeline=record.pipeline,
+        pins={
+            name: Pin(snapshot_id=version.snapshot_id, schema_id=version.schema_id)
+            for name, version in record.pins.items()
+        },
+        effective_at=record.effective_at,
+        as_of=record.as_of,
+    )
+
+
+def _missing(lake: Lakehouse, ref: InputRef) -> str:
+    namespace, name = split_identifier(ref.identifier)
+    if ref.kind is InputKind.EXTERNAL:
+        return (
+            f"{ref.declared_at}: '{ref.name}' is a stream table of another pipeline ({ref.identifier}) that has "
+            f"not been published yet. Run that pipeline first."
+        )
+    others = (
+        [table for *_, table in lake.catalog.list_tables(namespace)]
+        if lake.catalog.namespace_exists(namespace)
+        else []
+    )
+    near = difflib.get_close_matches(name, others, n=1)
+    hint = f"Did you mean {namespace}.{near[0]}? " if near else ""
+    return (
+        f"{ref.declared_at}: source '{ref.name}' is the Iceberg table {ref.identifier}, which catalog "
+        f"'{lake.name}' does not have. {hint}Create the table, or point the source elsewhere with "
+        f"`table: namespace.name`."
+    )

@@ -1,0 +1,135 @@
+"""What is written down about a refresh: in the snapshot, in the status, in the history."""
+
+from __future__ import annotations
+
+import json
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import Connection
+
+from airflow_trickle import clock
+from airflow_trickle.engine.decide import Decision
+from airflow_trickle.errors import TrickleError
+from airflow_trickle.lakehouse.catalog import Lakehouse
+from airflow_trickle.lakehouse.commit import Staged
+from airflow_trickle.lakehouse.state import Frontier, write_history, write_status
+from airflow_trickle.plan.steps import TableStep
+from airflow_trickle.results import Mode, Status, TableResult
+from airflow_trickle.spark.session import SparkProvider
+from airflow_trickle.tick import Tick
+
+
+@dataclass(frozen=True)
+class Refresh:
+    """What the parts of one refresh share."""
+
+    lake: Lakehouse
+    step: TableStep
+    tick: Tick
+    spark: SparkProvider
+    started_at: datetime
+    clock: float
+
+    @property
+    def seconds(self) -> float:
+        """How long the refresh has taken so far."""
+        return round(time.monotonic() - self.clock, 3)
+
+    @property
+    def holder(self) -> str:
+        """How the lease names this refresh."""
+        return f"tick {self.tick.tick_id}"
+
+
+def summary_of(run: Refresh, frontier: Frontier, *, inserted: int, deleted: int, epoch: int) -> dict[str, str]:
+    """What a snapshot says of itself: the truth about how far the table has read."""
+    said = json.loads(frontier.as_json())
+    return {
+        "trickle.frontier": json.dumps(said["inputs"], sort_keys=True),
+        "trickle.world": json.dumps(said["world"], sort_keys=True),
+        "trickle.epoch": str(epoch),
+        "trickle.tick": run.tick.tick_id,
+        "trickle.effective-at": clock.text_of(run.tick.effective_at),
+        "trickle.definition": run.step.definition,
+        "trickle.mode": Mode.FULL.value,
+        "trickle.rows-inserted": str(inserted),
+        "trickle.rows-deleted": str(deleted),
+    }
+
+
+def note_progress(
+    run: Refresh, connection: Connection, decision: Decision, staged: Staged | None = None, epoch: int | None = None
+) -> None:
+    """Write the status that goes with a commit, or with finding that nothing changed."""
+    published = decision.published
+    now = clock.now()
+    values: dict[str, object] = {
+        "name": run.step.name,
+        "pipeline": run.tick.pipeline,
+        "status": Status.ACTIVE.value,
+        "mode": run.step.mode,
+        "definition": run.step.definition,
+        "frontier": decision.target,
+        "effective_at": run.tick.effective_at,
+        "tick_id": run.tick.tick_id,
+        "refreshed_at": now,
+        "error": None,
+        "error_at": None,
+    }
+    if staged is not None:
+        values |= {
+            "metadata_location": staged.location,
+            "snapshot_id": staged.snapshot_id,
+            "schema_id": staged.table.metadata.current_schema_id,
+            "epoch": epoch,
+            "changed_at": now,
+        }
+    elif published is not None:
+        values |= {
+            "metadata_location": published.location,
+            "snapshot_id": published.version.snapshot_id,
+            "schema_id": published.version.schema_id,
+            "epoch": published.epoch,
+        }
+    write_status(run.lake, connection, run.step.identifier, **values)
+
+
+def add_history(run: Refresh, connection: Connection, result: TableResult, action: str) -> None:
+    """Add the outcome to the history."""
+    write_history(
+        run.lake,
+        connection,
+        result,
+        identifier=run.step.identifier,
+        pipeline=run.tick.pipeline,
+        tick_id=run.tick.tick_id,
+        action=action,
+        started_at=run.started_at,
+    )
+
+
+def record_failure(run: Refresh, error: TrickleError) -> None:
+    """Note a failure beside the table; its published state and frontier stay as they are."""
+    result = failed(run.step.name, error, run.seconds)
+    # The catalog may be what failed: the error itself is then all there is to say.
+    with suppress(TrickleError), run.lake.database.transaction() as connection:
+        write_status(
+            run.lake,
+            connection,
+            run.step.identifier,
+            name=run.step.name,
+            pipeline=run.tick.pipeline,
+            error=str(error),
+            error_at=clock.now(),
+        )
+        add_history(run, connection, result, "FAILED")
+
+
+def failed(table: str, error: TrickleError, seconds: float = 0.0) -> TableResult:
+    """The result of a table whose refresh failed."""
+    return TableResult(
+        table=table, status=Status.ERROR, mode=Mode.FULL, reason="failed", seconds=seconds, error=str(error)
+    )

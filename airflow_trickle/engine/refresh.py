@@ -1,0 +1,295 @@
+"""Refreshing one unit of a pipeline in one tick: decide, compute, stage, commit.
+
+Whatever kills the process on the way, the published state is either the old one or the new one: data,
+frontier, status and history become visible in the same database transaction.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sqlalchemy import Connection
+
+from airflow_trickle import clock
+from airflow_trickle.engine.decide import Decision, decide
+from airflow_trickle.engine.failures import explained
+from airflow_trickle.engine.full import Input, difference, input_at, run_query, shaped, target_of
+from airflow_trickle.engine.record import Refresh, add_history, note_progress, record_failure, summary_of
+from airflow_trickle.engine.write import Written, write_all, write_difference
+from airflow_trickle.errors import LeaseHeld, TrickleError, UnsupportedTable
+from airflow_trickle.lakehouse import staging as stagings
+from airflow_trickle.lakehouse.catalog import Lakehouse
+from airflow_trickle.lakehouse.columns import same_columns
+from airflow_trickle.lakehouse.commit import Target, commit, stage
+from airflow_trickle.lakehouse.files import make_folder
+from airflow_trickle.lakehouse.leases import Lease, holding, require
+from airflow_trickle.lakehouse.snapshots import files_of
+from airflow_trickle.lakehouse.state import published_by
+from airflow_trickle.plan.steps import RefreshStep
+from airflow_trickle.results import Mode, Status, TableResult
+from airflow_trickle.spark.active import activated, configured
+from airflow_trickle.spark.session import SparkProvider, interrupt_session
+from airflow_trickle.spark.tuning import SESSION_SETTINGS, session_conf
+from airflow_trickle.tick import Tick
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+log = logging.getLogger("airflow_trickle")
+
+
+def refresh(
+    lake: Lakehouse, step: RefreshStep, tick: Tick, spark: SparkProvider, full_refresh: bool = False
+) -> tuple[TableResult, ...]:
+    """Bring the tables of one unit to the world that ``tick`` pinned.
+
+    Running it again for the same tick publishes nothing and tells what the first run did.
+
+    Raises:
+        TrickleError: the unit could not be refreshed; nothing of it was published.
+    """
+    if len(step.tables) != 1:
+        raise UnsupportedTable(
+            f"Unit '{step.unit}' has {len(step.tables)} tables; this version refreshes one table at a time."
+        )
+    run = Refresh(lake, step.tables[0], tick, spark, clock.now(), time.monotonic())
+    try:
+        result = _refresh_table(run, full_refresh)
+    except LeaseHeld:
+        raise
+    except TrickleError as error:
+        record_failure(run, error)
+        raise
+    log.info(describe(result))
+    return (result,)
+
+
+def describe(result: TableResult) -> str:
+    """One sentence for the log of a task."""
+    if result.mode in (Mode.NO_DATA, Mode.SKIPPED):
+        return f"{result.table}: nothing to do: {result.reason}."
+    if not result.changed:
+        return f"{result.table}: recomputed in {result.seconds:.1f} s ({result.reason}); the result is the same."
+    return (
+        f"{result.table}: {result.mode} refresh in {result.seconds:.1f} s ({result.reason}): "
+        f"{result.rows_inserted} rows inserted, {result.rows_deleted} deleted, published as snapshot "
+        f"{result.snapshot_id}, epoch {result.epoch}."
+    )
+
+
+def _refresh_table(run: Refresh, full_refresh: bool) -> TableResult:
+    step = run.step
+    decision = decide(run.lake, step, run.tick, full_refresh=full_refresh)
+    if (done := _already_done(run, decision)) is not None:
+        return done
+    leftovers = stagings.leftovers(run.lake, identifier=step.identifier)
+    if decision.kind in (Decision.IDLE, Decision.SKIP) and not leftovers:
+        return _untouched(run, decision)
+    with holding(run.lake, [step.identifier], run.holder) as leases:
+        lease = leases[step.identifier]
+        stagings.clean_table(run.lake, lease, lambda session: interrupt_session(run.spark.target, session))
+        # Somebody may have refreshed the table between the first look and the lease.
+        decision = decide(run.lake, step, run.tick, full_refresh=full_refresh)
+        if (done := _already_done(run, decision)) is not None:
+            return done
+        if decision.kind == Decision.WORK:
+            return _recompute(run, decision, lease)
+        if decision.kind == Decision.ADVANCE:
+            with run.lake.database.transaction() as connection:
+                require(run.lake, connection, lease)
+                note_progress(run, connection, decision)
+        return _untouched(run, decision)
+
+
+def _already_done(run: Refresh, decision: Decision) -> TableResult | None:
+    """What an earlier attempt of this very tick did, if it got as far as the commit."""
+    published = decision.published
+    if published is None or published.frontier is None or published.tick_id != run.tick.tick_id:
+        return None
+    if published.definition != run.step.definition:
+        return None
+    result = published_by(run.lake, run.step.identifier, run.tick.tick_id)
+    if result is not None:
+        log.info("%s was already refreshed by an earlier attempt of this tick.", run.step.name)
+    return result
+
+
+def _untouched(run: Refresh, decision: Decision) -> TableResult:
+    return TableResult(
+        table=run.step.name,
+        status=Status.ACTIVE if decision.published else Status.INITIALIZING,
+        mode=Mode.SKIPPED if decision.kind == Decision.SKIP else Mode.NO_DATA,
+        reason=decision.reason,
+        snapshot_id=decision.published.version.snapshot_id if decision.published else None,
+        epoch=decision.published.epoch if decision.published else 0,
+        seconds=run.seconds,
+    )
+
+
+@dataclass(frozen=True)
+class _Work:
+    """A query that has been analysed and whose result is to be published."""
+
+    session: SparkSession
+    target: Target
+    inputs: dict[str, Input]
+    result: DataFrame
+
+    @property
+    def size(self) -> int:
+        """Bytes of all inputs."""
+        return sum(source.size for source in self.inputs.values())
+
+    @property
+    def rows_in(self) -> int:
+        """Rows of all inputs."""
+        return sum(source.rows for source in self.inputs.values())
+
+
+def _recompute(run: Refresh, decision: Decision, lease: Lease) -> TableResult:
+    log.info("Refreshing %s: %s.", run.step.name, decision.reason)
+    # Connect first: a Spark that cannot be reached must not leave anything behind.
+    session = run.spark.session
+    views: list[str] = []
+    inputs = {name: input_at(run.lake, name, version) for name, version in decision.target.inputs.items()}
+    settings = session_conf(sum(source.size for source in inputs.values()))
+    if run.spark.borrowed:
+        settings = {**SESSION_SETTINGS, **settings}
+    try:
+        with (
+            explained(run.step, run.lake.catalog.properties.get("warehouse", "")),
+            activated(session),
+            configured(session, settings, put_back=run.spark.borrowed),
+        ):
+            work = _analysed(run, decision, session, inputs, views)
+            return _publish(run, decision, lease, work)
+    finally:
+        for view in views:
+            with suppress(Exception):  # the session may be gone; its views went with it
+                session.catalog.dropTempView(view)
+
+
+def _analysed(
+    run: Refresh, decision: Decision, session: SparkSession, inputs: dict[str, Input], views: list[str]
+) -> _Work:
+    lake, step = run.lake, run.step
+    result = run_query(session, step, inputs, views)
+    published = decision.published
+    current = lake.table_at(step.identifier, published.location) if published else None
+    return _Work(session, target_of(lake, step, result, current), inputs, result)
+
+
+def _publish(run: Refresh, decision: Decision, lease: Lease, work: _Work) -> TableResult:
+    lake, target = run.lake, work.target
+    record = stagings.begin(
+        lake,
+        lease=lease,
+        table_location=target.table.metadata.location,
+        pipeline=run.tick.pipeline,
+        tick_id=run.tick.tick_id,
+        spark=run.spark.session_id,
+        new_table=target.is_new,
+    )
+    try:
+        make_folder(target.table.io, record.data_folder)
+        change = _write(work, decision, record)
+        if change is None:
+            return _same_result(run, decision, lease, work, record)
+        return _commit(run, decision, lease, work, record, change)
+    except BaseException:
+        # The first error is the one to show; what cannot be removed now is removed by the next tick.
+        with suppress(TrickleError, OSError):
+            stagings.discard(lake, record)
+        raise
+
+
+@dataclass(frozen=True)
+class _Change:
+    written: Written
+    inserted: int
+    deleted: int
+
+
+def _write(work: _Work, decision: Decision, record: stagings.Staging) -> _Change | None:
+    """Write the files of the new state; None when it is the published one."""
+    new = shaped(work.result, work.target)
+    version = decision.published.version if decision.published else None
+    held = list(files_of(work.target.table, version.snapshot_id).values()) if version else []
+    if not held:
+        written = write_all(new, work.target, record, work.size)
+        if decision.published is not None and not written.added and _same_schema(work.target):
+            return None
+        return _Change(written, written.net_rows, 0)
+    change = difference(work.session, new, work.target, held)
+    if not change.inserted and not change.deleted and _same_schema(work.target):
+        return None
+    written = write_difference(work.session, change, work.target, record, held)
+    return _Change(written, change.inserted, change.deleted)
+
+
+def _same_schema(target: Target) -> bool:
+    return not target.is_new and same_columns(target.schema, target.table.metadata.schema())
+
+
+def _same_result(
+    run: Refresh, decision: Decision, lease: Lease, work: _Work, record: stagings.Staging
+) -> TableResult:
+    """Nothing to publish: note only how far the inputs were read."""
+    assert decision.published is not None  # noqa: S101 - a first refresh always publishes
+    result = _result(run, decision, work, epoch=decision.published.epoch, snapshot=decision.published.version.snapshot_id)
+    stagings.discard(run.lake, record)
+    with run.lake.database.transaction() as connection:
+        require(run.lake, connection, lease)
+        note_progress(run, connection, decision)
+        add_history(run, connection, result, "NO_CHANGE")
+    return result
+
+
+def _commit(
+    run: Refresh, decision: Decision, lease: Lease, work: _Work, record: stagings.Staging, change: _Change
+) -> TableResult:
+    epoch = (decision.published.epoch if decision.published else 0) + 1
+    staged = stage(
+        run.lake,
+        work.target,
+        record,
+        added=change.written.added,
+        removed=change.written.removed,
+        summary=summary_of(run, decision.target, inserted=change.inserted, deleted=change.deleted, epoch=epoch),
+    )
+    result = _result(run, decision, work, epoch=epoch, snapshot=staged.snapshot_id, change=change)
+
+    def also(connection: Connection) -> None:
+        require(run.lake, connection, lease)
+        note_progress(run, connection, decision, staged, epoch)
+        add_history(run, connection, result, "REFRESH" if decision.published else "INITIALIZE")
+
+    commit(run.lake, [staged], also)
+    return result
+
+
+def _result(
+    run: Refresh,
+    decision: Decision,
+    work: _Work,
+    *,
+    epoch: int,
+    snapshot: int | None,
+    change: _Change | None = None,
+) -> TableResult:
+    return TableResult(
+        table=run.step.name,
+        status=Status.ACTIVE,
+        mode=Mode.FULL,
+        reason=f"{decision.reason}; {run.step.reason}",
+        rows_in=work.rows_in,
+        rows_inserted=change.inserted if change else 0,
+        rows_deleted=change.deleted if change else 0,
+        snapshot_id=snapshot,
+        epoch=epoch,
+        seconds=run.seconds,
+    )

@@ -1,0 +1,103 @@
+"""Writing a table's next state: append what is new, rewrite only the files that lose rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pyiceberg.manifest import DataFile
+
+from airflow_trickle.engine.full import Difference, files_holding, shaped
+from airflow_trickle.engine.inputs import read_files
+from airflow_trickle.engine.zset import WEIGHT, expand, net, weigh
+from airflow_trickle.errors import RefreshFailed
+from airflow_trickle.lakehouse.columns import has_collections, same_columns
+from airflow_trickle.lakehouse.commit import Target, data_files
+from airflow_trickle.lakehouse.files import list_files, spark_path
+from airflow_trickle.lakehouse.staging import Staging
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+#: Files below this are small; when so many have gathered, the next write folds them into one.
+SMALL_FILE_BYTES = 8 * 1024 * 1024
+SMALL_FILES_KEPT = 16
+#: Below this a result goes into a single file.
+ONE_FILE_BYTES = 64 * 1024 * 1024
+
+
+@dataclass(frozen=True)
+class Written:
+    """The files a table gains and loses."""
+
+    added: tuple[DataFile, ...]
+    removed: tuple[DataFile, ...]
+
+    @property
+    def net_rows(self) -> int:
+        """By how many rows the table grows."""
+        return sum(file.record_count for file in self.added) - sum(file.record_count for file in self.removed)
+
+
+def write_all(new: DataFrame, target: Target, staging: Staging, size: int) -> Written:
+    """Write a whole result, for a table that has no rows yet."""
+    return Written(tuple(_write(new, target, staging, size)), ())
+
+
+def write_difference(
+    spark: SparkSession,
+    change: Difference,
+    target: Target,
+    staging: Staging,
+    published: Sequence[DataFile],
+) -> Written:
+    """Write exactly a difference.
+
+    ``rows(rewritten files) + delta`` is what the new files hold; without deletes nothing is rewritten and
+    that is just the new rows.
+    """
+    from pyspark.sql import functions as F
+
+    rewritten: list[DataFile] = []
+    if has_collections(target.schema) and not same_columns(target.schema, target.table.metadata.schema()):
+        # Such files are read by column name, so none may keep a column of an older meaning.
+        rewritten = list(published)
+    elif change.deleted:
+        gone = change.delta.where(F.col(WEIGHT) < 0)
+        rewritten = files_holding(spark, target, published, gone)
+    rewritten = _with_small_files(rewritten, published)
+    content = change.delta
+    if rewritten:
+        kept = read_files(spark, target.table, target.schema, rewritten)
+        content = net(weigh(kept, 1).unionAll(content))
+    size = sum(file.file_size_in_bytes for file in rewritten)
+    written = Written(tuple(_write(expand(content), target, staging, size)), tuple(rewritten))
+    expected = change.inserted - change.deleted
+    if written.net_rows != expected:
+        # Never publish what does not add up, whatever the cause.
+        raise RefreshFailed(
+            f"Table {target.identifier}: the files written change the row count by {written.net_rows}, but the "
+            f"result by {expected}. Nothing was published. Please report this, with the table's query."
+        )
+    return written
+
+
+def _with_small_files(rewritten: list[DataFile], published: Sequence[DataFile]) -> list[DataFile]:
+    """Add the small files once there are many: each costs a read at every later refresh."""
+    small = [file for file in published if file.file_size_in_bytes < SMALL_FILE_BYTES]
+    if len(small) < SMALL_FILES_KEPT:
+        return rewritten
+    chosen = {file.file_path for file in rewritten}
+    return rewritten + [file for file in small if file.file_path not in chosen]
+
+
+def _write(rows: DataFrame, target: Target, staging: Staging, size: int) -> list[DataFile]:
+    frame = shaped(rows, target)
+    frame = frame.coalesce(1) if size < ONE_FILE_BYTES else frame.hint("rebalance")
+    writer = frame.write.mode("append").option("compression", "zstd")
+    # The marker file would lie between the data files for ever.
+    writer = writer.option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false")
+    writer.parquet(spark_path(staging.data_folder))
+    found = [path for path in list_files(target.table.io, staging.data_folder) if path.endswith(".parquet")]
+    return data_files(target.table, target.schema, found)

@@ -1,0 +1,58 @@
+"""Weighted rows (Z-sets): a bag of rows as distinct rows with a count, negative for rows that go."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+#: The column that counts; no column of a stream table may begin like this.
+RESERVED = "__trickle_"
+WEIGHT = f"{RESERVED}weight"
+
+
+def quoted(name: str) -> str:
+    """A column's name as SQL wants it, whatever is in it.
+
+    >>> quoted("count(1)"), quoted("a`b")
+    ('`count(1)`', '`a``b`')
+    """
+    return "`" + name.replace("`", "``") + "`"
+
+
+def columns(frame: DataFrame) -> list[Column]:
+    """The columns of the rows themselves, without the weight."""
+    from pyspark.sql import functions as F
+
+    return [F.col(quoted(name)) for name in frame.columns if not name.startswith(RESERVED)]
+
+
+def weigh(frame: DataFrame, weight: int) -> DataFrame:
+    """Every row of a bag with the same weight."""
+    from pyspark.sql import functions as F
+    from pyspark.sql.types import LongType
+
+    # A type as an object: as text it would need the process's own session to be parsed.
+    return frame.select(*columns(frame), F.lit(weight).cast(LongType()).alias(WEIGHT))
+
+
+def net(weighted: DataFrame) -> DataFrame:
+    """Equal rows added up; rows whose weights cancel are gone. NULLs are equal to NULLs here."""
+    from pyspark.sql import functions as F
+
+    return (
+        weighted.groupBy(*columns(weighted))
+        .agg(F.sum(WEIGHT).alias(WEIGHT))
+        .where(F.col(WEIGHT) != 0)
+    )
+
+
+def expand(weighted: DataFrame) -> DataFrame:
+    """Rows of positive weight as a bag again: a row of weight 3 comes three times."""
+    from pyspark.sql import functions as F
+    from pyspark.sql.types import IntegerType
+
+    copies = F.explode(F.array_repeat(F.lit(1), F.col(WEIGHT).cast(IntegerType()))).alias(f"{RESERVED}copy")
+    rows = weighted.where(F.col(WEIGHT) > 0)
+    return rows.select(*columns(rows), copies).select(*columns(rows))

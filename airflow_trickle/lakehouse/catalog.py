@@ -1,0 +1,223 @@
+"""Opening the lakehouse: the Iceberg catalog the pyiceberg way, with an embedded default."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import lru_cache
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from pyiceberg.catalog.sql import IcebergTables, SqlCatalog
+from pyiceberg.exceptions import NamespaceAlreadyExistsError
+from pyiceberg.io import FileIO
+from pyiceberg.serializers import FromInputFile
+from pyiceberg.table import Table
+from pyiceberg.table.metadata import TableMetadata
+from pyiceberg.utils.config import Config
+from sqlalchemy import event, or_, select
+from sqlalchemy.exc import IntegrityError, SQLAlchemyError
+
+from airflow_trickle.definition.settings import trickle_home
+from airflow_trickle.errors import CatalogUnavailable, WarehouseUnavailable
+from airflow_trickle.lakehouse import tables as state_tables
+from airflow_trickle.lakehouse.database import SQLITE_BUSY_SECONDS, Database, unreachable
+
+#: PostgreSQL and SQLite both take thousands of bound values; stay well below either limit.
+_IDENTIFIERS_PER_QUERY = 500
+
+
+class Lakehouse:
+    """The catalog, its database and the state beside it; open it with `open_lakehouse`.
+
+    >>> with open_lakehouse("trickle") as lake:          # doctest: +SKIP
+    ...     lake.table("default.orders").scan().to_arrow()
+    """
+
+    def __init__(self, catalog: SqlCatalog, database: Database) -> None:
+        self.catalog = catalog
+        self.database = database
+        self._metadata = lru_cache(maxsize=2048)(self._read_metadata)
+
+    @property
+    def name(self) -> str:
+        """The catalog's name."""
+        return self.catalog.name
+
+    def locations(self, identifiers: Iterable[str]) -> dict[str, str]:
+        """Where the current metadata of each table is, all seen at one moment; missing tables are left out.
+
+        One statement reads up to 500 tables, so that a reader never sees half of a commit.
+        """
+        wanted = sorted(set(identifiers))
+        found: dict[str, str] = {}
+        for start in range(0, len(wanted), _IDENTIFIERS_PER_QUERY):
+            found |= self._locations(wanted[start : start + _IDENTIFIERS_PER_QUERY])
+        return found
+
+    def _locations(self, identifiers: list[str]) -> dict[str, str]:
+        if not identifiers:
+            return {}
+        by_namespace: dict[str, list[str]] = {}
+        for identifier in identifiers:
+            namespace, table = split_identifier(identifier)
+            by_namespace.setdefault(namespace, []).append(table)
+        rows = IcebergTables.__table__
+        query = select(rows.c.table_namespace, rows.c.table_name, rows.c.metadata_location).where(
+            rows.c.catalog_name == self.name,
+            or_(
+                *(
+                    (rows.c.table_namespace == namespace) & rows.c.table_name.in_(names)
+                    for namespace, names in by_namespace.items()
+                )
+            ),
+        )
+        with self.database.reading() as connection:
+            return {f"{row[0]}.{row[1]}": row[2] for row in connection.execute(query) if row[2]}
+
+    def table(self, identifier: str) -> Table | None:
+        """The table as it is now, or None when the catalog does not have it."""
+        location = self.locations([identifier]).get(identifier)
+        return self.table_at(identifier, location) if location else None
+
+    def tables(self, identifiers: Iterable[str]) -> dict[str, Table]:
+        """Several tables as they are at one moment: never two sides of one commit.
+
+        >>> lake.tables(["default.a", "default.b"])          # doctest: +SKIP
+        """
+        return {name: self.table_at(name, location) for name, location in self.locations(identifiers).items()}
+
+    def table_at(self, identifier: str, location: str) -> Table:
+        """The table as the metadata file at ``location`` describes it (such files never change)."""
+        metadata = self._metadata(location)
+        return Table(
+            identifier=(*split_identifier(identifier)[0].split("."), split_identifier(identifier)[1]),
+            metadata=metadata,
+            metadata_location=location,
+            io=self.io(metadata.properties, location),
+            catalog=self.catalog,
+        )
+
+    def _read_metadata(self, location: str) -> TableMetadata:
+        try:
+            return FromInputFile.table_metadata(self.io({}, location).new_input(location))
+        except (OSError, ValueError) as error:
+            raise WarehouseUnavailable(
+                f"The table metadata {location} cannot be read: {_first_line(error)}. Check that the warehouse "
+                f"is mounted or reachable and that the file was not removed."
+            ) from error
+
+    def io(self, properties: dict[str, str], location: str) -> FileIO:
+        """File access for a table, with the catalog's credentials."""
+        return self.catalog._load_file_io(properties, location)
+
+    def ensure_namespace(self, identifier: str) -> None:
+        """Create the namespace of a table if the catalog lacks it."""
+        namespace = split_identifier(identifier)[0]
+        try:
+            self.catalog.create_namespace(namespace)
+        except (NamespaceAlreadyExistsError, IntegrityError):
+            return
+        except SQLAlchemyError as error:
+            raise CatalogUnavailable(unreachable(self.database.where, error)) from error
+
+    def close(self) -> None:
+        """Give the database connections back."""
+        self.catalog.engine.dispose()
+        self.database.close()
+
+    def __enter__(self) -> Lakehouse:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def split_identifier(identifier: str) -> tuple[str, str]:
+    """Namespace and table of an identifier.
+
+    >>> split_identifier("sales.eu.orders")
+    ('sales.eu', 'orders')
+    """
+    namespace, _, table = identifier.rpartition(".")
+    return namespace, table
+
+
+def catalog_properties(name: str) -> dict[str, str]:
+    """The catalog's settings from .pyiceberg.yaml and PYICEBERG_CATALOG__…, else the embedded default."""
+    # A fresh Config: pyiceberg's own is read once, when the module is imported.
+    configured = Config().get_catalog_config(name)
+    if not configured:
+        home = trickle_home()
+        return {"uri": f"sqlite:///{home / 'catalog.db'}", "warehouse": f"file://{home / 'warehouse'}"}
+    return {key: str(value) for key, value in configured.items()}
+
+
+def open_lakehouse(name: str = "trickle", **overrides: str) -> Lakehouse:
+    """Open the catalog and make its state tables ready.
+
+    Raises:
+        CatalogUnavailable: the database did not answer, or the catalog is not an SQL catalog.
+    """
+    properties = catalog_properties(name) | overrides
+    _require_sql(name, properties)
+    database = Database(properties["uri"], name)
+    _make_embedded_folders(properties)
+    try:
+        catalog = SqlCatalog(name, **properties)
+    except SQLAlchemyError as error:
+        # Two processes may have created the catalog's tables at the same moment: the second try sees them.
+        try:
+            catalog = SqlCatalog(name, **properties)
+        except SQLAlchemyError:
+            raise CatalogUnavailable(unreachable(database.where, error)) from error
+    if database.is_sqlite:
+        event.listen(catalog.engine, "connect", _wait_for_locks)
+        catalog.engine.dispose()
+    state_tables.install(database)
+    return Lakehouse(catalog, database)
+
+
+def _wait_for_locks(connection: Any, _record: Any) -> None:
+    connection.execute(f"PRAGMA busy_timeout={SQLITE_BUSY_SECONDS * 1000}")
+
+
+def _require_sql(name: str, properties: dict[str, str]) -> None:
+    prefix = f"PYICEBERG_CATALOG__{name.upper()}__"
+    kind = properties.get("type", "sql").lower()
+    uri = properties.get("uri", "")
+    if not uri:
+        raise CatalogUnavailable(
+            f"Iceberg catalog '{name}' has no uri. Set {prefix}URI (for example "
+            f"sqlite:////data/catalog.db) or `uri` in .pyiceberg.yaml."
+        )
+    if kind != "sql" or uri.startswith(("http://", "https://", "thrift://")):
+        raise CatalogUnavailable(
+            f"Iceberg catalog '{name}' is not an SQL catalog (type {kind}). airflow-trickle publishes several "
+            f"tables in one database transaction and so needs type sql, on SQLite or PostgreSQL. "
+            f"Set {prefix}TYPE=sql and {prefix}URI."
+        )
+    if not properties.get("warehouse"):
+        raise CatalogUnavailable(
+            f"Iceberg catalog '{name}' has no warehouse. Set {prefix}WAREHOUSE to the folder or bucket that "
+            f"holds the tables, for example file:///data/warehouse."
+        )
+
+
+def _make_embedded_folders(properties: dict[str, str]) -> None:
+    home = trickle_home()
+    if properties["uri"] != f"sqlite:///{home / 'catalog.db'}":
+        return
+    try:
+        Path(home).mkdir(parents=True, exist_ok=True, mode=0o700)
+    except OSError as error:
+        raise CatalogUnavailable(
+            f"The folder {home} for the embedded catalog cannot be made: {error.strerror}. "
+            f"Set TRICKLE_HOME to a folder you can write to."
+        ) from error
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")

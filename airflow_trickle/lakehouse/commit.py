@@ -1,0 +1,237 @@
+"""Publishing: stage new metadata for any number of tables, then make all of it visible at once.
+
+This is the one place that touches pyiceberg's internals (pinned exactly; ``tests/lakehouse`` holds the
+seam): its SQL catalog commits one table at a time.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import pyarrow.parquet as pq
+from pyiceberg.catalog.sql import IcebergTables
+from pyiceberg.io.pyarrow import parquet_file_to_data_file
+from pyiceberg.manifest import DataFile
+from pyiceberg.partitioning import UNPARTITIONED_PARTITION_SPEC
+from pyiceberg.schema import Schema
+from pyiceberg.table import StagedTable, Table, Transaction
+from pyiceberg.table.locations import load_location_provider
+from pyiceberg.table.name_mapping import create_mapping_from_schema
+from pyiceberg.table.snapshots import Operation
+from pyiceberg.table.sorting import UNSORTED_SORT_ORDER
+from pyiceberg.table.update import AddSchemaUpdate, SetCurrentSchemaUpdate, SetPropertiesUpdate
+from sqlalchemy import Connection, update
+from sqlalchemy import insert as sql_insert
+from sqlalchemy.exc import IntegrityError
+
+from airflow_trickle.errors import CommitConflict, UnsupportedTable
+from airflow_trickle.lakehouse.catalog import Lakehouse, split_identifier
+from airflow_trickle.lakehouse.columns import has_collections, same_columns
+from airflow_trickle.lakehouse.files import reported
+from airflow_trickle.lakehouse.producers import (
+    AppendProducer,
+    ChangeTransaction,
+    CreationTransaction,
+    ReplaceProducer,
+)
+from airflow_trickle.lakehouse.staging import Staging, finish
+
+NAME_MAPPING = "schema.name-mapping.default"
+
+#: Ours; also what says that a table is a stream table.
+OWNED = "trickle.stream-table"
+
+_PROPERTIES = {
+    OWNED: "true",
+    # One manifest a tick adds up: let pyiceberg merge them.
+    "commit.manifest-merge.enabled": "true",
+    "commit.manifest.min-count-to-merge": "20",
+}
+
+
+@dataclass(frozen=True)
+class Target:
+    """A table about to be written: the one that exists, or a new one that nobody sees yet."""
+
+    identifier: str
+    table: Table
+    schema: Schema
+    is_new: bool
+
+    @property
+    def expected(self) -> str | None:
+        """The metadata location that must still be current at the commit; None: must not exist."""
+        return None if self.is_new else self.table.metadata_location
+
+
+@dataclass(frozen=True)
+class Staged:
+    """A table whose next state is written and waits for its commit."""
+
+    identifier: str
+    staging: Staging
+    expected: str | None
+    location: str
+    snapshot_id: int
+    table: Table = field(compare=False, repr=False)
+
+
+def new_target(lake: Lakehouse, identifier: str, schema: Schema) -> Target:
+    """A table that does not exist yet; its final schema (with field ids) is in the result."""
+    lake.ensure_namespace(identifier)
+    properties = dict(_PROPERTIES)
+    staged = lake.catalog._create_staged_table(
+        identifier, schema, None, UNPARTITIONED_PARTITION_SPEC, UNSORTED_SORT_ORDER, properties
+    )
+    final = staged.metadata.schema()
+    if has_collections(final):
+        # Spark writes no field ids inside lists and maps: readers find these columns by name.
+        staged.metadata.properties[NAME_MAPPING] = create_mapping_from_schema(final).model_dump_json()
+    return Target(identifier, staged, final, is_new=True)
+
+
+def data_files(table: Table, schema: Schema, locations: Iterable[str]) -> list[DataFile]:
+    """Written Parquet files with their row counts and column bounds; empty ones are left out."""
+    metadata = table.metadata.model_copy(
+        update={"schemas": [schema], "current_schema_id": schema.schema_id}
+    )
+    locations = list(locations)
+    if locations:
+        _check_field_ids(table, schema, locations[0])
+    files = [parquet_file_to_data_file(table.io, metadata, location) for location in locations]
+    return [file for file in files if file.record_count > 0]
+
+
+def _check_field_ids(table: Table, schema: Schema, location: str) -> None:
+    """A file whose columns lack their ids would be read as NULLs by every Iceberg client."""
+    with table.io.new_input(location).open() as stream:
+        written = pq.read_schema(stream)
+    ids = {field.name: (field.metadata or {}).get(b"PARQUET:field_id") for field in written}
+    wrong = [field.name for field in schema.fields if ids.get(field.name) != str(field.field_id).encode()]
+    if wrong:
+        raise UnsupportedTable(
+            f"Spark wrote {location} without the right field ids (columns {', '.join(wrong)}); nothing was published. "
+            f"Check that spark.sql.parquet.fieldId.write.enabled is true."
+        )
+
+
+def stage(
+    lake: Lakehouse,
+    target: Target,
+    staging: Staging,
+    *,
+    added: Sequence[DataFile],
+    removed: Sequence[DataFile],
+    summary: Mapping[str, str],
+) -> Staged:
+    """Write manifests and metadata of a table's next state; nothing is visible yet."""
+    transaction = _transaction(target)
+    only_adds = bool(added) and not removed
+    producer = (AppendProducer if only_adds else ReplaceProducer)(
+        operation=Operation.APPEND if only_adds else Operation.OVERWRITE,
+        transaction=transaction,
+        io=target.table.io,
+        commit_uuid=uuid.UUID(staging.staging_id),
+        snapshot_properties=dict(summary),
+    )
+    for file in removed:
+        producer.delete_data_file(file)
+    for file in added:
+        producer.append_data_file(file)
+    with reported(staging.metadata_folder):
+        producer.commit()
+        staged = lake.catalog._update_and_stage_table(
+            None if target.is_new else target.table,
+            target.table.name(),
+            () if target.is_new else transaction._requirements,
+            transaction._updates,
+        )
+        location = _metadata_location(target, staged, staging)
+        lake.catalog._write_metadata(staged.metadata, staged.io, location)
+    return Staged(
+        identifier=target.identifier,
+        staging=staging,
+        expected=target.expected,
+        location=location,
+        snapshot_id=producer.snapshot_id,
+        table=lake.table_at(target.identifier, location),
+    )
+
+
+def _transaction(target: Target) -> Transaction:
+    if target.is_new:
+        assert isinstance(target.table, StagedTable)  # noqa: S101 - for the type checker
+        return CreationTransaction(target.table)
+    transaction = ChangeTransaction(target.table)
+    if not same_columns(target.schema, target.table.metadata.schema()):
+        transaction._apply(
+            (AddSchemaUpdate(schema_=target.schema), SetCurrentSchemaUpdate(schema_id=-1)),
+        )
+        if has_collections(target.schema) or NAME_MAPPING in target.table.metadata.properties:
+            mapping = create_mapping_from_schema(target.schema).model_dump_json()
+            transaction._apply((SetPropertiesUpdate(updates={NAME_MAPPING: mapping}),))
+    return transaction
+
+
+def _metadata_location(target: Target, staged: StagedTable, staging: Staging) -> str:
+    """Like pyiceberg's own, but with the staging's id in the name."""
+    version = 0
+    if not target.is_new:
+        version = target.table.catalog._parse_metadata_version(target.table.metadata_location) + 1  # type: ignore[attr-defined]
+    provider = load_location_provider(staged.metadata.location, staged.metadata.properties)
+    return provider.new_metadata_location(f"{version:05d}-{staging.staging_id}.metadata.json")
+
+
+def commit(
+    lake: Lakehouse,
+    staged: Sequence[Staged],
+    also: Callable[[Connection], None] = lambda _connection: None,
+) -> None:
+    """Make every staged table visible in one database transaction, or none of them.
+
+    ``also`` writes what belongs to the commit (status, history, leases) in the same transaction; an error it
+    raises undoes everything.
+
+    Raises:
+        CommitConflict: a table was changed by somebody else since it was read; it is named.
+    """
+    with lake.database.transaction() as connection:
+        # In one order everywhere: two commits that overlap wait for each other, never in a circle.
+        for table in sorted(staged, key=lambda item: item.identifier):
+            _flip(lake, connection, table)
+            finish(lake, connection, table.staging)
+        also(connection)
+
+
+def _flip(lake: Lakehouse, connection: Connection, table: Staged) -> None:
+    namespace, name = split_identifier(table.identifier)
+    rows = IcebergTables.__table__
+    if table.expected is None:
+        row = lake.catalog._create_table_row(namespace, name, table.location)
+        try:
+            connection.execute(sql_insert(rows).values(**row))
+        except IntegrityError:
+            raise _conflict(table, "it was created by another writer meanwhile") from None
+        return
+    changed = connection.execute(
+        update(rows)
+        .where(
+            rows.c.catalog_name == lake.name,
+            rows.c.table_namespace == namespace,
+            rows.c.table_name == name,
+            rows.c.metadata_location == table.expected,
+        )
+        .values(metadata_location=table.location, previous_metadata_location=table.expected)
+    )
+    if changed.rowcount != 1:
+        raise _conflict(table, "it was changed or dropped by another writer since this refresh read it")
+
+
+def _conflict(table: Staged, why: str) -> CommitConflict:
+    return CommitConflict(
+        f"Table {table.identifier} could not be published: {why}. None of the tables of this commit was "
+        f"changed; try again.",
+        [table.identifier],
+    )

@@ -1,0 +1,120 @@
+"""The database behind the catalog: one engine, short write transactions, errors in words."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlchemyError
+
+from airflow_trickle.errors import CatalogUnavailable
+
+#: Writers of SQLite queue on one lock; a commit holds it for milliseconds, so a minute is plenty.
+SQLITE_BUSY_SECONDS = 60
+
+
+class Database:
+    """A SQLAlchemy engine whose write transactions never deadlock on a lock upgrade.
+
+    SQLite begins every transaction here with ``BEGIN IMMEDIATE``: a transaction that reads and then
+    writes would otherwise fail at once ("database is locked") when another writer came between.
+    """
+
+    def __init__(self, uri: str, catalog: str) -> None:
+        self.catalog = catalog
+        self.url = _parse(uri, catalog)
+        try:
+            self.engine = create_engine(self.url, pool_pre_ping=True)
+        except (NoSuchModuleError, ModuleNotFoundError) as error:
+            raise CatalogUnavailable(
+                f"{self.where}: its database driver is not installed ({error}). "
+                f"For PostgreSQL: pip install 'airflow-trickle[postgres]'."
+            ) from None
+        if self.is_sqlite:
+            prepare_sqlite(self.engine)
+
+    @property
+    def is_sqlite(self) -> bool:
+        """Whether the catalog is an SQLite file."""
+        return self.url.get_backend_name() == "sqlite"
+
+    @property
+    def where(self) -> str:
+        """The catalog and its address, without a password, as errors name it."""
+        return f"Iceberg catalog '{self.catalog}' at {self.url.render_as_string(hide_password=True)}"
+
+    @contextmanager
+    def transaction(self) -> Iterator[Connection]:
+        """A write transaction: committed at the end of the block, rolled back on any error."""
+        with self._reported(), self.engine.connect() as connection:
+            if self.is_sqlite:
+                connection.exec_driver_sql("BEGIN IMMEDIATE")
+            with connection.begin() if not self.is_sqlite else _sqlite_scope(connection):
+                yield connection
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """A connection for reads; every statement sees one consistent state."""
+        with self._reported(), self.engine.connect() as connection:
+            yield connection
+
+    @contextmanager
+    def _reported(self) -> Iterator[None]:
+        try:
+            yield
+        except DBAPIError as error:
+            if isinstance(error.orig, sqlite3.IntegrityError) or "IntegrityError" in type(error).__name__:
+                raise
+            raise CatalogUnavailable(unreachable(self.where, error)) from error
+
+    def close(self) -> None:
+        """Give all connections back."""
+        self.engine.dispose()
+
+
+def _parse(uri: str, catalog: str) -> URL:
+    try:
+        return make_url(uri)
+    except (ArgumentError, ValueError):
+        raise CatalogUnavailable(
+            f"Iceberg catalog '{catalog}': its uri is not a database address. Allowed are addresses such as "
+            f"sqlite:////data/catalog.db or postgresql+psycopg2://user@host:5432/database. Correct "
+            f"PYICEBERG_CATALOG__{catalog.upper()}__URI or .pyiceberg.yaml."
+        ) from None
+
+
+def unreachable(where: str, error: SQLAlchemyError) -> str:
+    """The text for a database that did not do what was asked."""
+    cause = str(getattr(error, "orig", None) or error).strip().splitlines()[0].strip()
+    return (
+        f"{where} did not answer: {cause}. Check that the database is running and that the address, "
+        f"user and rights are right, then try again."
+    )
+
+
+@contextmanager
+def _sqlite_scope(connection: Connection) -> Iterator[None]:
+    try:
+        yield
+    except BaseException:
+        connection.exec_driver_sql("ROLLBACK")
+        raise
+    connection.exec_driver_sql("COMMIT")
+
+
+def prepare_sqlite(engine: Engine) -> None:
+    """Let readers go on while one writes (WAL), and let writers wait for each other."""
+
+    @event.listens_for(engine, "connect")
+    def _on_connect(connection: Any, _record: Any) -> None:
+        # The driver's own transaction handling would begin DEFERRED ones behind our back.
+        connection.isolation_level = None
+        cursor = connection.cursor()
+        cursor.execute(f"PRAGMA busy_timeout={SQLITE_BUSY_SECONDS * 1000}")
+        cursor.execute("PRAGMA journal_mode=WAL")
+        # FULL: a commit that was reported must survive a power cut.
+        cursor.execute("PRAGMA synchronous=FULL")
+        cursor.close()

@@ -1,0 +1,99 @@
+"""Folders and files of the warehouse, on a disk or in a bucket, through Arrow's file systems."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from urllib.parse import unquote, urlparse
+
+from pyarrow.fs import FileInfo, FileSelector, FileSystem, FileType
+from pyiceberg.io import FileIO
+from pyiceberg.io.pyarrow import PyArrowFileIO
+
+from airflow_trickle.errors import WarehouseUnavailable
+
+
+def _resolve(io: FileIO, location: str) -> tuple[FileSystem, str]:
+    if not isinstance(io, PyArrowFileIO):
+        io = PyArrowFileIO(io.properties)
+    scheme, netloc, path = PyArrowFileIO.parse_location(location, io.properties)
+    return io.fs_by_scheme(scheme, netloc), path
+
+
+def list_files(io: FileIO, folder: str) -> list[str]:
+    """The files right inside a folder, as locations; a missing folder is empty."""
+    filesystem, path = _resolve(io, folder)
+    infos: list[FileInfo] = filesystem.get_file_info(FileSelector(path, allow_not_found=True))
+    names = sorted(info.base_name for info in infos if info.type == FileType.File)
+    return [f"{folder.rstrip('/')}/{name}" for name in names]
+
+
+def make_folder(io: FileIO, folder: str) -> None:
+    """Create a folder and show at once whether the warehouse can be written."""
+    filesystem, path = _resolve(io, folder)
+    with reported(folder):
+        filesystem.create_dir(path, recursive=True)
+
+
+def delete_folder(io: FileIO, folder: str) -> None:
+    """Remove a folder and all that is in it; a missing one is fine."""
+    filesystem, path = _resolve(io, folder)
+    if filesystem.get_file_info(path).type != FileType.NotFound:
+        filesystem.delete_dir(path)
+
+
+def delete_files(io: FileIO, locations: list[str]) -> None:
+    """Remove files; missing ones are fine."""
+    for location in locations:
+        filesystem, path = _resolve(io, location)
+        if filesystem.get_file_info(path).type != FileType.NotFound:
+            filesystem.delete_file(path)
+
+
+def exists(io: FileIO, location: str) -> bool:
+    """Whether something is at a location."""
+    filesystem, path = _resolve(io, location)
+    return bool(filesystem.get_file_info(path).type != FileType.NotFound)
+
+
+@contextmanager
+def reported(location: str) -> Iterator[None]:
+    """Turn a failing write into a message for people."""
+    try:
+        yield
+    except OSError as error:
+        raise WarehouseUnavailable(cannot_write(location, str(error))) from error
+
+
+def cannot_write(location: str, cause: str) -> str:
+    """The text for a warehouse that refuses to be written."""
+    reason = (cause.strip() or "unknown error").splitlines()[0].rstrip(".")
+    advice = (
+        "Free some space, then run the tick again"
+        if "no space left" in reason.lower()
+        else "Check that the folder exists and that this user may write to it, then run the tick again"
+    )
+    return f"The warehouse cannot be written at {location}: {reason}. {advice}; nothing was published."
+
+
+def spark_path(location: str) -> str:
+    """A location as Spark takes it.
+
+    >>> spark_path("file:///data/a%20b"), spark_path("/data/a b"), spark_path("s3://bucket/x")
+    ('/data/a%20b', '/data/a b', 's3a://bucket/x')
+    """
+    parsed = urlparse(location)
+    if parsed.scheme == "file":
+        return location.removeprefix("file://") if location.startswith("file://") else location[len("file:") :]
+    if parsed.scheme == "s3":
+        return "s3a" + location[2:]
+    return location
+
+
+def file_key(location: str) -> str:
+    """What identifies one of our data files however its path is spelled: its folder and its name.
+
+    >>> file_key("file:/w%20h/t/data/7f/part-0.parquet") == file_key("/w h/t/data/7f/part-0.parquet")
+    True
+    """
+    return "/".join(unquote(location).rsplit("/", 2)[-2:])

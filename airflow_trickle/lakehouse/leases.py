@@ -1,0 +1,169 @@
+"""Leases: one process at a time refreshes a table; a dead one's lease is taken over."""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import psutil
+from sqlalchemy import Connection, delete, insert, select, update
+
+from airflow_trickle.errors import CommitConflict, LeaseHeld, TrickleError
+from airflow_trickle.lakehouse.catalog import Lakehouse
+from airflow_trickle.lakehouse.tables import leases
+
+#: A holder on another machine that stopped renewing is believed dead after this long.
+LEASE_SECONDS = 60.0
+WAIT_SECONDS = 30.0
+_POLL_SECONDS = 0.2
+
+
+@dataclass(frozen=True)
+class Lease:
+    """The right to write a table, held by this process."""
+
+    identifier: str
+    owner: str
+
+
+@lru_cache(maxsize=1)
+def _process_started(pid: int) -> float:
+    return float(psutil.Process(pid).create_time())
+
+
+def try_acquire(lake: Lakehouse, identifier: str, holder: str) -> Lease | str:
+    """Take the lease of a table, or say who has it."""
+    owner = uuid.uuid4().hex
+    key = (leases.c.catalog == lake.name) & (leases.c.identifier == identifier)
+    values: dict[str, Any] = {
+        "owner": owner,
+        "holder": holder,
+        "host": socket.gethostname(),
+        "pid": os.getpid(),
+        "process_started": _process_started(os.getpid()),
+        "expires_at": time.time() + LEASE_SECONDS,
+    }
+    with lake.database.transaction() as connection:
+        row = connection.execute(select(leases).where(key).with_for_update()).mappings().first()
+        if row is None:
+            # A second process inserting at the same moment fails on the primary key and asks again.
+            connection.execute(insert(leases).values(catalog=lake.name, identifier=identifier, **values))
+        elif row["expires_at"] < time.time() or _is_dead(dict(row)):
+            connection.execute(update(leases).where(key).values(**values))
+        else:
+            return f"{row['holder']} (process {row['pid']} on {row['host']})"
+    return Lease(identifier, owner)
+
+
+def _is_dead(row: dict[str, Any]) -> bool:
+    """Whether the holder was a process of this machine that is gone."""
+    if row["host"] != socket.gethostname():
+        return False
+    try:
+        process = psutil.Process(row["pid"])
+        # A process id is used again; a zombie holds nothing.
+        return bool(
+            abs(process.create_time() - row["process_started"]) > 1.0
+            or process.status() == psutil.STATUS_ZOMBIE
+        )
+    except psutil.NoSuchProcess:
+        return True
+
+
+def release(lake: Lakehouse, lease: Lease) -> None:
+    """Give a lease back; harmless when somebody took it over."""
+    with lake.database.transaction() as connection:
+        connection.execute(delete(leases).where(_held(lake, lease)))
+
+
+def renew(lake: Lakehouse, lease: Lease) -> None:
+    """Say that the holder is alive."""
+    with lake.database.transaction() as connection:
+        connection.execute(
+            update(leases).where(_held(lake, lease)).values(expires_at=time.time() + LEASE_SECONDS)
+        )
+
+
+def require(lake: Lakehouse, connection: Connection, lease: Lease) -> None:
+    """Inside a commit: fail unless the lease is still ours, and keep it so until the commit is done."""
+    held = connection.execute(
+        update(leases).where(_held(lake, lease)).values(expires_at=time.time() + LEASE_SECONDS)
+    )
+    if held.rowcount != 1:
+        raise CommitConflict(
+            f"Table {lease.identifier} was taken over by another process while this one was refreshing it; "
+            f"nothing was published. The next tick goes on from the published state.",
+            [lease.identifier],
+        )
+
+
+def _held(lake: Lakehouse, lease: Lease) -> Any:
+    return (
+        (leases.c.catalog == lake.name)
+        & (leases.c.identifier == lease.identifier)
+        & (leases.c.owner == lease.owner)
+    )
+
+
+@contextmanager
+def holding(
+    lake: Lakehouse, identifiers: list[str], holder: str, wait: float = WAIT_SECONDS
+) -> Iterator[dict[str, Lease]]:
+    """Hold the leases of some tables for the length of a block, renewing them meanwhile.
+
+    Raises:
+        LeaseHeld: somebody else still has one of them after ``wait`` seconds.
+    """
+    held: dict[str, Lease] = {}
+    stop = threading.Event()
+    try:
+        # In one order everywhere, so that two processes never wait for each other.
+        for identifier in sorted(identifiers):
+            held[identifier] = _acquire(lake, identifier, holder, wait)
+        keeper = threading.Thread(target=_keep_alive, args=(lake, held, stop), daemon=True)
+        keeper.start()
+        yield held
+    finally:
+        stop.set()
+        for lease in held.values():
+            try:
+                release(lake, lease)
+            except TrickleError:
+                # The catalog is away: the lease runs out by itself, and the first error is the one to show.
+                break
+
+
+def _acquire(lake: Lakehouse, identifier: str, holder: str, wait: float) -> Lease:
+    deadline = time.monotonic() + wait
+    while True:
+        try:
+            answer = try_acquire(lake, identifier, holder)
+        except Exception as error:
+            if "IntegrityError" not in type(error).__name__:
+                raise
+            answer = "another process"
+        if isinstance(answer, Lease):
+            return answer
+        if time.monotonic() >= deadline:
+            raise LeaseHeld(
+                f"Table {identifier} is being refreshed by {answer}. Wait until it is done, then try again."
+            )
+        time.sleep(_POLL_SECONDS)
+
+
+def _keep_alive(lake: Lakehouse, held: dict[str, Lease], stop: threading.Event) -> None:
+    while not stop.wait(LEASE_SECONDS / 4):
+        for lease in list(held.values()):
+            try:
+                renew(lake, lease)
+            except TrickleError:
+                # The database is away for a moment; the commit checks the lease again anyway.
+                continue

@@ -1,0 +1,178 @@
+"""What a table held at a snapshot: which one, which files, which columns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+import pyarrow.parquet as pq
+from pyiceberg.manifest import DataFile, FileFormat, ManifestContent, ManifestFile
+from pyiceberg.schema import Schema
+from pyiceberg.table import Table
+from pyiceberg.table.snapshots import Snapshot, SnapshotLogEntry
+from pyiceberg.transforms import IdentityTransform
+
+from airflow_trickle.errors import UnsupportedTable
+
+
+@dataclass(frozen=True)
+class Version:
+    """One state of a table: a snapshot (None: the table is still empty) seen through a schema."""
+
+    snapshot_id: int | None
+    schema_id: int
+
+
+class HistoryExpired(UnsupportedTable):
+    """The wanted snapshot is no longer kept: recompute from a snapshot that is."""
+
+
+def current_version(table: Table) -> Version:
+    """The newest state of a table."""
+    return Version(table.metadata.current_snapshot_id, table.metadata.current_schema_id)
+
+
+def version_as_of(table: Table, moment: datetime) -> Version:
+    """The state that a reader saw at ``moment``.
+
+    Raises:
+        HistoryExpired: the table is older than ``moment``, but its snapshots of that time are gone.
+    """
+    millis = int(moment.timestamp() * 1000)
+    log = _log(table)
+    seen = [entry for entry in log if entry.timestamp_ms <= millis]
+    later = log[len(seen) :]
+    if seen:
+        snapshot = table.metadata.snapshot_by_id(seen[-1].snapshot_id)
+        if snapshot is None:
+            raise _expired(table, f"the snapshot of {moment.isoformat()}")
+        if later and not _lasted(table, seen[-1], later[0]):
+            raise _expired(table, f"the state at {moment.isoformat()}")
+        return _version_of(table, snapshot)
+    if later and not _is_first(table.metadata.snapshot_by_id(later[0].snapshot_id)):
+        raise _expired(table, f"the state at {moment.isoformat()}")
+    return Version(None, table.metadata.current_schema_id)
+
+
+def _log(table: Table) -> list[SnapshotLogEntry]:
+    """When which snapshot became the current one; a table may have been made without such a log."""
+    current = table.current_snapshot()
+    if table.metadata.snapshot_log or current is None:
+        return table.metadata.snapshot_log
+    return [SnapshotLogEntry(**{"snapshot-id": current.snapshot_id, "timestamp-ms": current.timestamp_ms})]
+
+
+def _is_first(snapshot: Snapshot | None) -> bool:
+    """Whether a table began with this snapshot. Some writers forget the parent of one that was expired."""
+    if snapshot is None or snapshot.parent_snapshot_id is not None or (snapshot.sequence_number or 0) > 1:
+        return False
+    summary = snapshot.summary.additional_properties if snapshot.summary else {}
+    return summary.get("total-data-files", "0") == summary.get("added-data-files", "0")
+
+
+def _lasted(table: Table, state: SnapshotLogEntry, until: SnapshotLogEntry) -> bool:
+    """Whether a state was current until the next entry of the log: expiry takes its entries away.
+
+    A commit names the state before it. A rollback does not, so nothing must ever have been expired.
+    """
+    metadata = table.metadata
+    following = metadata.snapshot_by_id(until.snapshot_id)
+    if following is not None and following.timestamp_ms == until.timestamp_ms:
+        return following.parent_snapshot_id == state.snapshot_id
+    return len(metadata.snapshots) == metadata.next_sequence_number() - 1
+
+
+def _version_of(table: Table, snapshot: Snapshot) -> Version:
+    if snapshot.snapshot_id == table.metadata.current_snapshot_id or snapshot.schema_id is None:
+        return Version(snapshot.snapshot_id, table.metadata.current_schema_id)
+    return Version(snapshot.snapshot_id, snapshot.schema_id)
+
+
+def schema_of(table: Table, version: Version) -> Schema:
+    """The columns of a state."""
+    for schema in table.metadata.schemas:
+        if schema.schema_id == version.schema_id:
+            return schema
+    raise _expired(table, f"schema {version.schema_id}")
+
+
+def has_snapshot(table: Table, snapshot_id: int | None) -> bool:
+    """Whether the table still knows a snapshot (None, the empty state, is always known)."""
+    return snapshot_id is None or table.metadata.snapshot_by_id(snapshot_id) is not None
+
+
+def manifests_of(table: Table, snapshot_id: int | None) -> dict[str, ManifestFile]:
+    """The manifests of a snapshot by path; a snapshot with merge-on-read deletes is refused."""
+    if snapshot_id is None:
+        return {}
+    snapshot = table.metadata.snapshot_by_id(snapshot_id)
+    if snapshot is None:
+        raise _expired(table, f"snapshot {snapshot_id}")
+    manifests = {}
+    for manifest in snapshot.manifests(table.io):
+        if not (manifest.has_added_files() or manifest.has_existing_files()):
+            # It only remembers files that are gone.
+            continue
+        if manifest.content == ManifestContent.DELETES:
+            raise UnsupportedTable(
+                f"Table {name_of(table)} has merge-on-read delete files in snapshot {snapshot_id}, which this "
+                f"version does not read. Compact the table (rewrite_data_files), or let its writer use "
+                f"copy-on-write deletes (write.delete.mode=copy-on-write)."
+            )
+        manifests[manifest.manifest_path] = manifest
+    return manifests
+
+
+def files_of(table: Table, snapshot_id: int | None) -> dict[str, DataFile]:
+    """The live data files of a snapshot by path."""
+    return live_files(table, manifests_of(table, snapshot_id).values())
+
+
+def live_files(table: Table, manifests: object) -> dict[str, DataFile]:
+    """The live data files of some manifests by path."""
+    files: dict[str, DataFile] = {}
+    for manifest in manifests:  # type: ignore[attr-defined]
+        for entry in manifest.fetch_manifest_entry(table.io, discard_deleted=True):
+            _check_readable(table, entry.data_file)
+            files[entry.data_file.file_path] = entry.data_file
+    return files
+
+
+def _check_readable(table: Table, file: DataFile) -> None:
+    if file.file_format != FileFormat.PARQUET:
+        raise UnsupportedTable(
+            f"Table {name_of(table)} has a data file in format {file.file_format.value}; this version reads "
+            f"Parquet only: {file.file_path}"
+        )
+    spec = table.metadata.specs().get(file.spec_id)
+    counted = file.value_counts or {}
+    for field in spec.fields if spec else ():
+        # Files taken over from Hive keep such columns in folder names only; reading them would give NULL.
+        uncounted = counted and isinstance(field.transform, IdentityTransform) and field.source_id not in counted
+        if uncounted and not _holds(table, file, field.source_id):
+            raise UnsupportedTable(
+                f"Table {name_of(table)}: the data file {file.file_path} does not hold its partition column "
+                f"'{field.name}' (it stands in the folder's name only), which this version does not read. "
+                f"Rewrite the file with its writer."
+            )
+
+
+def _holds(table: Table, file: DataFile, field_id: int) -> bool:
+    """Whether a file has a column; writers do not count every column, so this asks the file itself."""
+    with table.io.new_input(file.file_path).open() as stream:
+        columns = pq.read_schema(stream)
+    name, wanted = table.metadata.schema().find_column_name(field_id), str(field_id).encode()
+    ids = {column.name: (column.metadata or {}).get(b"PARQUET:field_id") for column in columns}
+    return wanted in ids.values() or (name in ids and ids[name] is None)
+
+
+def name_of(table: Table) -> str:
+    """The identifier of a table as text."""
+    return ".".join(table.name())
+
+
+def _expired(table: Table, what: str) -> HistoryExpired:
+    return HistoryExpired(
+        f"Table {name_of(table)} no longer keeps {what}: it was expired. Keep snapshots longer "
+        f"(history.expire.max-snapshot-age-ms), or refresh from the present state."
+    )

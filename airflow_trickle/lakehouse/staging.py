@@ -1,0 +1,151 @@
+"""Unfinished work: every file that is not visible yet belongs to a staging record.
+
+The record is written before the first file. A commit removes it in the transaction that makes the
+files visible; whoever finds a record without a living owner removes its files. All names of one staging hold
+its id, so leftovers are found without a list.
+"""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from pyiceberg.io import FileIO
+from sqlalchemy import ColumnElement, Connection, delete, insert, select, update
+
+from airflow_trickle import clock
+from airflow_trickle.errors import CommitConflict
+from airflow_trickle.lakehouse.catalog import Lakehouse
+from airflow_trickle.lakehouse.files import delete_files, delete_folder, exists, list_files
+from airflow_trickle.lakehouse.leases import Lease, release, try_acquire
+from airflow_trickle.lakehouse.tables import staging
+
+log = logging.getLogger("airflow_trickle")
+
+
+@dataclass(frozen=True)
+class Staging:
+    """A place for the files of one table in one refresh."""
+
+    staging_id: str
+    identifier: str
+    table_location: str
+    spark: str | None = None
+
+    @property
+    def data_folder(self) -> str:
+        """Where the data files go."""
+        return f"{self.table_location.rstrip('/')}/data/{self.staging_id}"
+
+    @property
+    def metadata_folder(self) -> str:
+        """Where the table keeps manifests and metadata."""
+        return f"{self.table_location.rstrip('/')}/metadata"
+
+
+def begin(
+    lake: Lakehouse, *, lease: Lease, table_location: str, pipeline: str, tick_id: str, spark: str | None, new_table: bool
+) -> Staging:
+    """Write the record of a staging, before any file of it exists."""
+    record = Staging(str(uuid.uuid4()), lease.identifier, table_location, spark)
+    with lake.database.transaction() as connection:
+        connection.execute(
+            insert(staging).values(
+                catalog=lake.name,
+                staging_id=record.staging_id,
+                identifier=record.identifier,
+                pipeline=pipeline,
+                tick_id=tick_id,
+                owner=lease.owner,
+                table_location=table_location,
+                spark=spark,
+                new_table=new_table,
+                discarding=False,
+                created_at=clock.text_of(clock.now()),
+            )
+        )
+    return record
+
+
+def finish(lake: Lakehouse, connection: Connection, record: Staging) -> None:
+    """Inside a commit: the files become visible, so the record goes; refuse if they were discarded."""
+    gone = connection.execute(delete(staging).where(_is(lake, record), staging.c.discarding.is_(False)))
+    if gone.rowcount != 1:
+        raise CommitConflict(
+            f"The staged files of table {record.identifier} were discarded by another process; nothing was "
+            f"published. The next tick goes on from the published state.",
+            [record.identifier],
+        )
+
+
+def discard(lake: Lakehouse, record: Staging) -> None:
+    """Remove the files of a staging, then its record.
+
+    The record is marked first: a slow owner that comes back can then no longer commit. Without a record
+    the files are left alone: a commit whose answer was lost has made them visible.
+    """
+    with lake.database.transaction() as connection:
+        marked = connection.execute(update(staging).where(_is(lake, record)).values(discarding=True))
+    if marked.rowcount != 1:
+        return
+    io = lake.io({}, record.table_location)
+    remove_staged_files(io, record)
+    with lake.database.transaction() as connection:
+        connection.execute(delete(staging).where(_is(lake, record)))
+
+
+def remove_staged_files(io: FileIO, record: Staging) -> None:
+    """Delete every file that bears the staging's id."""
+    delete_folder(io, record.data_folder)
+    if exists(io, record.metadata_folder):
+        delete_files(
+            io, [path for path in list_files(io, record.metadata_folder) if record.staging_id in path.rsplit("/", 1)[-1]]
+        )
+
+
+def leftovers(lake: Lakehouse, *, identifier: str | None = None, pipeline: str | None = None) -> list[Staging]:
+    """Staging records of a table or a pipeline, whoever made them."""
+    query = select(staging).where(staging.c.catalog == lake.name)
+    if identifier is not None:
+        query = query.where(staging.c.identifier == identifier)
+    if pipeline is not None:
+        query = query.where(staging.c.pipeline == pipeline)
+    with lake.database.reading() as connection:
+        return [
+            Staging(row["staging_id"], row["identifier"], row["table_location"], row["spark"])
+            for row in connection.execute(query.order_by(staging.c.created_at)).mappings()
+        ]
+
+
+def clean_table(lake: Lakehouse, lease: Lease, interrupt: Callable[[str], None] | None = None) -> int:
+    """Under its lease, remove what earlier refreshes of a table left; returns how many there were.
+
+    ``interrupt`` gets the Spark session of each leftover: a client that died leaves its query running, and
+    that query would go on writing files.
+    """
+    found = leftovers(lake, identifier=lease.identifier)
+    for record in found:
+        log.info("Removing files that an unfinished refresh of %s left behind.", record.identifier)
+        if record.spark and interrupt is not None:
+            interrupt(record.spark)
+        discard(lake, record)
+    return len(found)
+
+
+def clean_pipeline(lake: Lakehouse, pipeline: str, interrupt: Callable[[str], None] | None = None) -> int:
+    """Remove what dead processes left in a pipeline; tables that are being refreshed are left alone."""
+    cleaned = 0
+    for identifier in sorted({record.identifier for record in leftovers(lake, pipeline=pipeline)}):
+        lease = try_acquire(lake, identifier, "cleaning")
+        if isinstance(lease, Lease):
+            try:
+                cleaned += clean_table(lake, lease, interrupt)
+            finally:
+                release(lake, lease)
+    return cleaned
+
+
+def _is(lake: Lakehouse, record: Staging) -> ColumnElement[bool]:
+    return (staging.c.catalog == lake.name) & (staging.c.staging_id == record.staging_id)

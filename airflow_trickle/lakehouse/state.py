@@ -1,0 +1,268 @@
+"""Status, history and ticks: reading and writing the state tables."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, delete, insert, select, update
+from sqlalchemy.engine import RowMapping
+
+from airflow_trickle import clock
+from airflow_trickle.lakehouse.catalog import Lakehouse
+from airflow_trickle.lakehouse.snapshots import Version
+from airflow_trickle.lakehouse.tables import history, status, ticks
+from airflow_trickle.results import Mode, Status, TableResult
+
+
+@dataclass(frozen=True)
+class Frontier:
+    """What a published state was computed from: each input's version, and the pinned world behind it.
+
+    ``world`` names the pinned inputs of the pipeline that reached the table on any path, so that a table
+    never mixes inputs that saw different worlds.
+    """
+
+    inputs: dict[str, Version]
+    world: dict[str, Version]
+
+    def as_json(self) -> str:
+        """The frontier as text for a state table."""
+        return json.dumps({"inputs": _plain(self.inputs), "world": _plain(self.world)}, sort_keys=True)
+
+    @staticmethod
+    def from_json(text: str) -> Frontier:
+        """The frontier that `as_json` wrote."""
+        data = json.loads(text)
+        return Frontier(versions(data["inputs"]), versions(data["world"]))
+
+
+def _plain(of: dict[str, Version]) -> dict[str, list[int | None]]:
+    return {name: [version.snapshot_id, version.schema_id] for name, version in of.items()}
+
+
+def versions(plain: dict[str, list[int]]) -> dict[str, Version]:
+    """Versions by table from their JSON form."""
+    return {name: Version(pair[0], pair[1]) for name, pair in plain.items()}
+
+
+@dataclass(frozen=True)
+class TableStatus:
+    """The last word on a stream table."""
+
+    identifier: str
+    name: str
+    pipeline: str
+    status: Status
+    mode: str | None
+    definition: str | None
+    frontier: Frontier | None
+    effective_at: datetime | None
+    tick_id: str | None
+    metadata_location: str | None
+    snapshot_id: int | None
+    schema_id: int | None
+    epoch: int
+    refreshed_at: datetime | None
+    changed_at: datetime | None
+    error: str | None
+
+
+def read_status(lake: Lakehouse, identifiers: list[str] | None = None) -> dict[str, TableStatus]:
+    """The status of some stream tables, or of all."""
+    query = select(status).where(status.c.catalog == lake.name).order_by(status.c.identifier)
+    if identifiers is not None:
+        query = query.where(status.c.identifier.in_(identifiers))
+    with lake.database.reading() as connection:
+        return {row["identifier"]: _status(row) for row in connection.execute(query).mappings()}
+
+
+def _status(row: RowMapping) -> TableStatus:
+    def moment(column: str) -> datetime | None:
+        return clock.moment_of(row[column]) if row[column] else None
+
+    return TableStatus(
+        identifier=row["identifier"],
+        name=row["name"],
+        pipeline=row["pipeline"],
+        status=Status(row["status"]),
+        mode=row["mode"],
+        definition=row["definition"],
+        frontier=Frontier.from_json(row["frontier"]) if row["frontier"] else None,
+        effective_at=moment("effective_at"),
+        tick_id=row["tick_id"],
+        metadata_location=row["metadata_location"],
+        snapshot_id=row["snapshot_id"],
+        schema_id=row["schema_id"],
+        epoch=row["epoch"],
+        refreshed_at=moment("refreshed_at"),
+        changed_at=moment("changed_at"),
+        error=row["error"],
+    )
+
+
+def write_status(lake: Lakehouse, connection: Connection, identifier: str, **values: Any) -> None:
+    """Set columns of a table's status, creating the row if need be."""
+    for name in ("effective_at", "refreshed_at", "changed_at", "error_at"):
+        if isinstance(values.get(name), datetime):
+            values[name] = clock.text_of(values[name])
+    if isinstance(values.get("frontier"), Frontier):
+        values["frontier"] = values["frontier"].as_json()
+    key = (status.c.catalog == lake.name) & (status.c.identifier == identifier)
+    if connection.execute(update(status).where(key).values(**values)).rowcount == 0:
+        values = {"status": Status.INITIALIZING.value, "epoch": 0, **values}
+        connection.execute(insert(status).values(catalog=lake.name, identifier=identifier, **values))
+
+
+def forget(lake: Lakehouse, connection: Connection, identifier: str) -> None:
+    """Remove a table's status (its history stays)."""
+    connection.execute(delete(status).where(status.c.catalog == lake.name, status.c.identifier == identifier))
+
+
+def write_history(
+    lake: Lakehouse,
+    connection: Connection,
+    result: TableResult,
+    *,
+    identifier: str,
+    pipeline: str,
+    tick_id: str,
+    action: str,
+    started_at: datetime,
+) -> None:
+    """Add what became of a table in a tick."""
+    connection.execute(
+        insert(history).values(
+            catalog=lake.name,
+            identifier=identifier,
+            name=result.table,
+            pipeline=pipeline,
+            tick_id=tick_id,
+            action=action,
+            mode=result.mode.value,
+            reason=result.reason,
+            rows_in=result.rows_in,
+            rows_inserted=result.rows_inserted,
+            rows_deleted=result.rows_deleted,
+            iterations=result.iterations,
+            epoch=result.epoch,
+            snapshot_id=result.snapshot_id,
+            started_at=clock.text_of(started_at),
+            seconds=result.seconds,
+            error=result.error,
+        )
+    )
+
+
+def read_history(
+    lake: Lakehouse,
+    *,
+    identifier: str | None = None,
+    pipeline: str | None = None,
+    tick_id: str | None = None,
+    limit: int = 50,
+) -> list[dict[str, Any]]:
+    """The latest refreshes, newest first."""
+    query = select(history).where(history.c.catalog == lake.name)
+    for column, wanted in (
+        (history.c.identifier, identifier),
+        (history.c.pipeline, pipeline),
+        (history.c.tick_id, tick_id),
+    ):
+        if wanted is not None:
+            query = query.where(column == wanted)
+    with lake.database.reading() as connection:
+        rows = connection.execute(query.order_by(history.c.id.desc()).limit(limit)).mappings()
+        return [{key: value for key, value in row.items() if key != "catalog"} for row in rows]
+
+
+def published_by(lake: Lakehouse, identifier: str, tick_id: str) -> TableResult | None:
+    """The result that an earlier attempt of a tick already published for a table."""
+    query = (
+        select(history)
+        .where(
+            history.c.catalog == lake.name,
+            history.c.identifier == identifier,
+            history.c.tick_id == tick_id,
+            history.c.action != "FAILED",
+        )
+        .order_by(history.c.id.desc())
+        .limit(1)
+    )
+    with lake.database.reading() as connection:
+        row = connection.execute(query).mappings().first()
+    if row is None:
+        return None
+    return TableResult(
+        table=row["name"],
+        status=Status.ACTIVE,
+        mode=Mode(row["mode"]),
+        reason=row["reason"],
+        rows_in=row["rows_in"],
+        rows_inserted=row["rows_inserted"],
+        rows_deleted=row["rows_deleted"],
+        iterations=row["iterations"],
+        snapshot_id=row["snapshot_id"],
+        epoch=row["epoch"],
+        seconds=row["seconds"],
+    )
+
+
+@dataclass(frozen=True)
+class TickRecord:
+    """A tick as it is stored."""
+
+    tick_id: str
+    pipeline: str
+    pins: dict[str, Version]
+    locations: dict[str, str]
+    as_of: datetime | None
+    effective_at: datetime
+
+
+def read_tick(connection: Connection, lake: Lakehouse, tick_id: str) -> TickRecord | None:
+    """A tick by its id."""
+    row = connection.execute(select(ticks).where(ticks.c.catalog == lake.name, ticks.c.tick_id == tick_id))
+    return _tick(row.mappings().first())
+
+
+def latest_tick(connection: Connection, lake: Lakehouse, pipeline: str) -> TickRecord | None:
+    """The tick of a pipeline that saw the newest world."""
+    query = (
+        select(ticks)
+        .where(ticks.c.catalog == lake.name, ticks.c.pipeline == pipeline)
+        .order_by(ticks.c.effective_at.desc())
+        .limit(1)
+    )
+    return _tick(connection.execute(query).mappings().first())
+
+
+def _tick(row: RowMapping | None) -> TickRecord | None:
+    if row is None:
+        return None
+    return TickRecord(
+        tick_id=row["tick_id"],
+        pipeline=row["pipeline"],
+        pins=versions(json.loads(row["pins"])),
+        locations=json.loads(row["locations"]),
+        as_of=clock.moment_of(row["as_of"]) if row["as_of"] else None,
+        effective_at=clock.moment_of(row["effective_at"]),
+    )
+
+
+def write_tick(connection: Connection, lake: Lakehouse, record: TickRecord) -> None:
+    """Store a new tick."""
+    connection.execute(
+        insert(ticks).values(
+            catalog=lake.name,
+            tick_id=record.tick_id,
+            pipeline=record.pipeline,
+            pins=json.dumps(_plain(record.pins), sort_keys=True),
+            locations=json.dumps(record.locations, sort_keys=True),
+            as_of=clock.text_of(record.as_of) if record.as_of else None,
+            effective_at=clock.text_of(record.effective_at),
+            created_at=clock.text_of(clock.now()),
+        )
+    )

@@ -1,0 +1,165 @@
+"""The state tables beside the catalog, and their schema version.
+
+What a table holds and how far it has read is in its Iceberg snapshots; these tables are for speed
+and for what has no snapshot: failures, ticks, leases, unfinished work.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    Connection,
+    Float,
+    Index,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    Text,
+    insert,
+    select,
+    text,
+)
+
+from airflow_trickle.errors import CatalogUnavailable
+from airflow_trickle.lakehouse.database import Database
+
+SCHEMA_VERSION = 1
+
+metadata = MetaData()
+
+meta = Table(
+    "trickle_meta",
+    metadata,
+    Column("key", String(64), primary_key=True),
+    Column("value", Text, nullable=False),
+)
+
+#: One row per stream table: what was published last and from what.
+status = Table(
+    "trickle_status",
+    metadata,
+    Column("catalog", String(255), primary_key=True),
+    Column("identifier", String(255), primary_key=True),
+    Column("name", String(255), nullable=False),
+    Column("pipeline", String(255), nullable=False),
+    Column("status", String(16), nullable=False),
+    Column("mode", String(16)),
+    Column("definition", String(64)),
+    Column("frontier", Text),
+    Column("effective_at", String(40)),
+    Column("tick_id", String(512)),
+    Column("metadata_location", Text),
+    Column("snapshot_id", BigInteger),
+    Column("schema_id", Integer),
+    Column("epoch", BigInteger, nullable=False),
+    Column("refreshed_at", String(40)),
+    Column("changed_at", String(40)),
+    Column("error", Text),
+    Column("error_at", String(40)),
+)
+
+#: One row per refresh that did something or failed.
+history = Table(
+    "trickle_history",
+    metadata,
+    Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=True),
+    Column("catalog", String(255), nullable=False),
+    Column("identifier", String(255), nullable=False),
+    Column("name", String(255), nullable=False),
+    Column("pipeline", String(255), nullable=False),
+    Column("tick_id", String(512), nullable=False),
+    Column("action", String(16), nullable=False),
+    Column("mode", String(16), nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("rows_in", BigInteger),
+    Column("rows_inserted", BigInteger, nullable=False),
+    Column("rows_deleted", BigInteger, nullable=False),
+    Column("iterations", Integer, nullable=False),
+    Column("epoch", BigInteger, nullable=False),
+    Column("snapshot_id", BigInteger),
+    Column("started_at", String(40), nullable=False),
+    Column("seconds", Float, nullable=False),
+    Column("error", Text),
+    Index("trickle_history_of_table", "catalog", "identifier", "id"),
+    Index("trickle_history_of_tick", "catalog", "tick_id"),
+)
+
+#: One row per tick: the world it sees.
+ticks = Table(
+    "trickle_ticks",
+    metadata,
+    Column("catalog", String(255), primary_key=True),
+    Column("tick_id", String(512), primary_key=True),
+    Column("pipeline", String(255), nullable=False),
+    Column("pins", Text, nullable=False),
+    Column("locations", Text, nullable=False),
+    Column("as_of", String(40)),
+    Column("effective_at", String(40), nullable=False),
+    Column("created_at", String(40), nullable=False),
+    Index("trickle_ticks_of_pipeline", "catalog", "pipeline", "effective_at"),
+)
+
+#: Who refreshes a table at the moment.
+leases = Table(
+    "trickle_leases",
+    metadata,
+    Column("catalog", String(255), primary_key=True),
+    Column("identifier", String(255), primary_key=True),
+    Column("owner", String(64), nullable=False),
+    Column("holder", Text, nullable=False),
+    Column("host", String(255), nullable=False),
+    Column("pid", Integer, nullable=False),
+    Column("process_started", Float, nullable=False),
+    Column("expires_at", Float, nullable=False),
+)
+
+#: Files that were written, or are about to be, and that no snapshot shows yet.
+staging = Table(
+    "trickle_staging",
+    metadata,
+    Column("catalog", String(255), primary_key=True),
+    Column("staging_id", String(64), primary_key=True),
+    Column("identifier", String(255), nullable=False),
+    Column("pipeline", String(255), nullable=False),
+    Column("tick_id", String(512), nullable=False),
+    Column("owner", String(64), nullable=False),
+    Column("table_location", Text, nullable=False),
+    Column("spark", Text),
+    Column("new_table", Boolean, nullable=False),
+    Column("discarding", Boolean, nullable=False),
+    Column("created_at", String(40), nullable=False),
+)
+
+
+def install(database: Database) -> None:
+    """Create the state tables where they are missing; refuse a newer layout than this version knows."""
+    found = _installed_version(database)
+    if found is None:
+        with database.transaction() as connection:
+            _one_installer_at_a_time(connection)
+            metadata.create_all(connection, checkfirst=True)
+            if connection.execute(select(meta.c.value).where(meta.c.key == "schema_version")).first() is None:
+                connection.execute(insert(meta).values(key="schema_version", value=str(SCHEMA_VERSION)))
+        found = _installed_version(database)
+    if found != SCHEMA_VERSION:
+        raise CatalogUnavailable(
+            f"{database.where} holds trickle state of layout {found}; this version of airflow-trickle knows "
+            f"layout {SCHEMA_VERSION}. Install a version of airflow-trickle that matches."
+        )
+
+
+def _installed_version(database: Database) -> int | None:
+    with database.reading() as connection:
+        if not database.engine.dialect.has_table(connection, meta.name):
+            return None
+        value = connection.execute(select(meta.c.value).where(meta.c.key == "schema_version")).scalar()
+        return int(value) if value is not None else None
+
+
+def _one_installer_at_a_time(connection: Connection) -> None:
+    """Two processes that create tables at once would trip over each other in PostgreSQL."""
+    if connection.dialect.name == "postgresql":
+        connection.execute(text("SELECT pg_advisory_xact_lock(7236471)"))

@@ -1,0 +1,49 @@
+"""Using a session for a while: as the thread's active one, and with settings that are put back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any
+
+from airflow_trickle.spark.session import set_conf
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@contextmanager
+def activated(session: SparkSession) -> Iterator[None]:
+    """Make a Connect session the active one of this thread; a checkpoint asks for it.
+
+    Only for this thread and only for the block, so that other work in the process keeps its own.
+    """
+    if not hasattr(session, "client"):
+        yield
+        return
+    from pyspark.sql.connect.session import SparkSession as ConnectSession
+
+    local: Any = ConnectSession._active_session
+    before = getattr(local, "session", None)
+    local.session = session
+    try:
+        yield
+    finally:
+        local.session = before
+
+
+@contextmanager
+def configured(session: SparkSession, settings: Mapping[str, str], *, put_back: bool) -> Iterator[None]:
+    """Set settings of a session; with ``put_back`` they are what they were afterwards."""
+    before = {key: session.conf.get(key, None) for key in settings} if put_back else {}
+    set_conf(session, settings)
+    try:
+        yield
+    finally:
+        # The session may be gone by now; the error that ended it is the one to show.
+        with suppress(Exception):
+            for key, value in before.items():
+                if value is None:
+                    session.conf.unset(key)
+                else:
+                    session.conf.set(key, value)

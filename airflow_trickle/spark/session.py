@@ -1,0 +1,246 @@
+"""Sessions on Spark: opened in one round trip, limited in how long they wait, and never left behind."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import logging
+import os
+import threading
+import uuid
+import weakref
+from collections.abc import Mapping
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from airflow_trickle.spark import embedded
+from airflow_trickle.spark.target import SparkTarget
+from airflow_trickle.spark.tuning import SESSION_SETTINGS
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from airflow_trickle.spark.channel import Endpoint
+
+log = logging.getLogger(__name__)
+
+_INTERRUPT_SECONDS = 10.0
+#: Sessions of this process that nobody has closed yet, with the process that opened them.
+_open: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
+
+
+def connect(
+    target: SparkTarget, *, session_id: str | None = None, app: str = "airflow-trickle"
+) -> SparkSession:
+    """A new session of its own on the target, with the settings that Iceberg files need.
+
+    Args:
+        target: where Spark runs; the embedded server is started if need be.
+        session_id: a UUID to find the session by later, see `interrupt_session`.
+        app: what the server's log calls us.
+
+    Raises:
+        SparkUnavailable: nobody answers there, or the server refuses us; within about ten seconds.
+    """
+    from airflow_trickle.spark import channel
+
+    channel.require_client()
+    if target.kind == "embedded":
+        info = embedded.ensure_running()
+        endpoint = channel.Endpoint.of_server(info.port, info.token)
+    else:
+        endpoint = channel.Endpoint.of_target(target)
+        channel.reach(endpoint)
+    settings = {**SESSION_SETTINGS, **dict(target.conf)}
+    return _opened(endpoint, session_id or str(uuid.uuid4()), app, settings)
+
+
+def _opened(endpoint: Endpoint, session_id: str, app: str, settings: dict[str, str]) -> SparkSession:
+    import grpc  # type: ignore[import-untyped]
+    from pyspark.sql.connect.client.retries import DefaultPolicy
+    from pyspark.sql.connect.session import SparkSession as ConnectSession
+
+    from airflow_trickle.spark import channel
+
+    # pyspark's own builder sets this: pyspark.sql.functions then make expressions for Connect.
+    os.environ["SPARK_CONNECT_MODE_ENABLED"] = "1"
+    # pyspark prints every failed query, with the JVM's stack, as JSON to stderr; it also raises it.
+    logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
+    builder = channel.channel_builder(endpoint, session_id, app)
+    # Not the builder's getOrCreate or create: they would make this the session of the whole process.
+    session: Any = ConnectSession(builder, userId=channel.USER)
+    # A server on loopback that does not answer for 4 s is gone; a network may come back within 2 minutes.
+    # The default tries for more than 10 minutes.
+    retries = DefaultPolicy(max_retries=4 if endpoint.embedded else 8, max_backoff=30_000)
+    session.client.set_retry_policies([retries])
+    with contextlib.suppress(AttributeError):
+        atexit.unregister(session.client._on_exit)  # would call the server once more; _close_all does better
+    _open[session] = os.getpid()
+    try:
+        channel.wait_ready(endpoint, builder.toChannel())
+        channel.Calls(builder).configure(settings, channel.SESSION_SECONDS)
+    except grpc.RpcError as error:
+        _discard(session)
+        raise channel.told(endpoint, error) from error
+    except BaseException:
+        _discard(session)
+        raise
+    return session  # type: ignore[no-any-return]
+
+
+def set_conf(session: SparkSession, settings: Mapping[str, str]) -> None:
+    """Set several run-time settings, on Spark Connect in one round trip."""
+    if hasattr(session.conf, "_set_all"):
+        session.conf._set_all(dict(settings), silent=False)
+        return
+    for key, value in settings.items():
+        session.conf.set(key, value)
+
+
+def close(session: SparkSession) -> None:
+    """End a session and free what it holds on the server; never raises."""
+    from pyspark.sql.connect.client.retries import DefaultPolicy
+
+    _open.pop(session, None)
+    with contextlib.suppress(Exception):
+        client: Any = session.client
+        client.set_retry_policies([DefaultPolicy(max_retries=1)])
+        session.stop()
+
+
+def _discard(session: Any) -> None:
+    """Close a session that the server never saw."""
+    session.release_session_on_close = False
+    close(session)
+
+
+@atexit.register
+def _close_all() -> None:
+    # A session that is still open when Python tears its modules down makes the process hang for ever:
+    # pyspark's __del__ closes the channel, and gRPC then waits for a thread that is no more.
+    for session, owner in list(_open.items()):
+        if owner == os.getpid():  # not in a forked child: it would end its parent's sessions
+            close(session)
+
+
+def interrupt_session(target: SparkTarget | None, session_id: str) -> int:
+    """Stop what a client that died left running, and end its session; how many operations were stopped.
+
+    Harmless if the session, or the server, is not there any more.
+    """
+    return _interrupt(target, session_id, release=True)
+
+
+def _interrupt(target: SparkTarget | None, session_id: str, *, release: bool) -> int:
+    import grpc  # type: ignore[import-untyped]
+
+    from airflow_trickle.errors import SparkUnavailable
+    from airflow_trickle.spark import channel
+
+    if target is None:
+        return 0
+    if target.kind == "embedded":
+        state = embedded.running_state()
+        if state is None:
+            return 0  # with the server went its sessions
+        endpoint = channel.Endpoint.of_server(state.port, state.token)
+    else:
+        endpoint = channel.Endpoint.of_target(target)
+    try:
+        if not endpoint.embedded:
+            channel.reach(endpoint)
+        with channel.calls(endpoint, session_id) as call:
+            stopped = call.interrupt(_INTERRUPT_SECONDS)
+            if release:
+                call.release(_INTERRUPT_SECONDS)
+    except (grpc.RpcError, SparkUnavailable) as error:
+        # Most often the server has closed the session already.
+        log.debug("Session %s on %s was not interrupted: %s", session_id, endpoint.address, error)
+        return 0
+    return len(stopped)
+
+
+class SparkProvider:
+    """Spark for those who may not need it: connects when `session` is first asked for.
+
+    >>> provider = SparkProvider(SparkTarget())
+    >>> provider.used
+    False
+    """
+
+    def __init__(self, target: SparkTarget | None = None, *, app: str = "airflow-trickle") -> None:
+        self.target: SparkTarget | None = target or SparkTarget()
+        self._app = app
+        self._session_id = str(uuid.uuid4())
+        self._session: SparkSession | None = None
+        self._ours = True
+        self._lock = threading.Lock()
+
+    @classmethod
+    def of(cls, session: SparkSession) -> SparkProvider:
+        """A session that belongs to the caller; it is never closed by us."""
+        provider = cls()
+        provider.target = None
+        provider._session = session
+        provider._session_id = str(getattr(session, "session_id", provider._session_id))
+        provider._ours = False
+        return provider
+
+    @property
+    def session(self) -> SparkSession:
+        """The session; the first use connects."""
+        with self._lock:
+            if self._session is None:
+                assert self.target is not None  # noqa: S101  (only `of` leaves it out, and it has a session)
+                self._session = connect(self.target, session_id=self._session_id, app=self._app)
+            return self._session
+
+    @property
+    def borrowed(self) -> bool:
+        """Whether the session belongs to the caller, with settings of the caller's own."""
+        return not self._ours
+
+    @property
+    def session_id(self) -> str:
+        """Known before connecting, so that it can be written down first."""
+        return self._session_id
+
+    @property
+    def used(self) -> bool:
+        """Whether anybody has asked for the session."""
+        return self._session is not None
+
+    def interrupt(self) -> None:
+        """Stop what the session runs; safe from another thread and from a signal handler."""
+        session = self._session
+        if session is None:
+            return
+        # In a thread and over a channel of its own: a signal may have come while this thread held a
+        # lock of gRPC, and waiting for that lock here would be for ever.
+        thread = threading.Thread(target=self._interrupt_now, args=(session,), daemon=True)
+        thread.start()
+        thread.join(2 * _INTERRUPT_SECONDS)
+
+    def _interrupt_now(self, session: SparkSession) -> None:
+        with contextlib.suppress(Exception):
+            if self._ours:
+                _interrupt(self.target, self._session_id, release=False)
+            else:
+                session.interruptAll()
+
+    def close(self) -> None:
+        """End our session; one that was given to us stays open."""
+        with self._lock:
+            session, self._session = self._session, None if self._ours else self._session
+        if session is not None and self._ours:
+            close(session)
+            # A session that was closed cannot be opened again under its old name.
+            self._session_id = str(uuid.uuid4())
+
+    def __enter__(self) -> SparkProvider:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

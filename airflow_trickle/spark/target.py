@@ -1,0 +1,197 @@
+"""Which Spark to use: the embedded one, or a Spark Connect server named by a connection."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlsplit
+
+from airflow_trickle.errors import SettingsError
+
+#: Spark Connect's own default port.
+DEFAULT_PORT = 15002
+
+_EMBEDDED = ("", "embedded", "local", "local[*]")
+_SCHEME = "sc://"
+#: Connection types whose host is a Spark master, as the Apache Spark provider defines them.
+_MASTER_TYPES = ("spark", "spark_sql", "spark_jdbc")
+
+
+@dataclass(frozen=True)
+class SparkTarget:
+    """Where Spark runs; ``url`` and ``conf`` may hold secrets and are never printed."""
+
+    kind: Literal["embedded", "connect"] = "embedded"
+    #: ``sc://host:port/;token=…``, only for ``connect``.
+    url: str = field(default="", repr=False)
+    #: Settings of the session, applied after our own.
+    conf: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+
+    @property
+    def address(self) -> str:
+        """``host:port`` of a Connect server, without anything secret.
+
+        >>> target_from_url("sc://spark.example/;token=secret").address
+        'spark.example:15002'
+        """
+        if self.kind == "embedded":
+            return "the embedded server"
+        parts = _split(self.url)
+        host = parts.hostname or ""
+        return f"[{host}]:{parts.port}" if ":" in host else f"{host}:{parts.port}"
+
+    def __str__(self) -> str:
+        return "embedded Spark" if self.kind == "embedded" else f"Spark Connect at {self.address}"
+
+
+def target_from_url(url: str | None, conf: Iterable[tuple[str, str]] = ()) -> SparkTarget:
+    """The target a user's address means; nothing and ``embedded`` mean the embedded server.
+
+    >>> target_from_url(None)
+    SparkTarget(kind='embedded')
+    """
+    text = (url or "").strip()
+    pairs = tuple((str(key), str(value)) for key, value in conf)
+    if text.lower() in _EMBEDDED:
+        return SparkTarget(conf=pairs)
+    if not text.lower().startswith(_SCHEME):
+        raise _needs_submit(text)
+    return SparkTarget("connect", _normalised(text), pairs)
+
+
+def target_from_connection(
+    *,
+    conn_type: str = "",
+    host: str | None = None,
+    port: int | None = None,
+    login: str | None = None,
+    password: str | None = None,
+    extra: Mapping[str, Any] | None = None,
+) -> SparkTarget:
+    """The target of an Airflow connection: user id in ``login``, token in ``password``.
+
+    ``extra`` may have ``use_ssl`` and ``conf``, a mapping of Spark settings for the session.
+    """
+    extra = extra or {}
+    conf = extra.get("conf") or {}
+    if not isinstance(conf, Mapping):
+        raise SettingsError("The extra field 'conf' of a Spark connection must be a mapping of settings.")
+    pairs = tuple((str(key), str(value)) for key, value in sorted(conf.items()))
+    host = (host or "").strip()
+    if host.lower() in _EMBEDDED and port is None:
+        return SparkTarget(conf=pairs)
+    if "://" not in host:
+        if conn_type in _MASTER_TYPES or host.lower() == "yarn":
+            raise _needs_submit(host)
+        host = _SCHEME + host
+    if not host.lower().startswith(_SCHEME):
+        raise _needs_submit(host)
+    given = {"user_id": login, "token": password, "use_ssl": _truth(extra.get("use_ssl"))}
+    named = {key: value for key, value in given.items() if value}
+    return SparkTarget("connect", _normalised(host, port, named), pairs)
+
+
+def target_from_environment(conn_id: str, environ: Mapping[str, str] | None = None) -> SparkTarget:
+    """Outside Airflow: ``TRICKLE_SPARK_URL``, else ``AIRFLOW_CONN_<CONN_ID>``, else the embedded server."""
+    environ = os.environ if environ is None else environ
+    if url := environ.get("TRICKLE_SPARK_URL", "").strip():
+        return target_from_url(url)
+    variable = f"AIRFLOW_CONN_{conn_id.upper()}"
+    text = environ.get(variable, "").strip()
+    if not text:
+        return SparkTarget()
+    fields = _from_json(variable, text) if text.startswith("{") else _from_uri(text)
+    return target_from_connection(**fields)
+
+
+def _from_json(variable: str, text: str) -> dict[str, Any]:
+    try:
+        found = json.loads(text)
+        extra = found.get("extra") or {}
+        extra = json.loads(extra) if isinstance(extra, str) else extra
+        port = int(found["port"]) if found.get("port") else None
+    except (ValueError, TypeError):
+        # The text may hold a password: it is not repeated, and neither is the parser's message.
+        raise SettingsError(f"The environment variable {variable} is not a connection in JSON.") from None
+    texts = {key: found.get(key) or "" for key in ("conn_type", "host", "login", "password")}
+    return {**texts, "port": port, "extra": extra}
+
+
+def _from_uri(text: str) -> dict[str, Any]:
+    """The fields of a connection in Airflow's URI form; the host may carry its own scheme."""
+    conn_type, mark, rest = text.partition("://")
+    if not mark:
+        return {"host": text}
+    protocol = conn_type if conn_type == "sc" else ""
+    if "://" in rest.split("?", 1)[0]:
+        protocol, _, rest = rest.partition("://")
+    parts = _split(f"sc://{rest}")
+    host = unquote(parts.hostname or "")
+    if ":" in host and "://" not in host:
+        host = f"[{host}]"
+    query = dict(parse_qsl(parts.query))
+    try:
+        extra = json.loads(query["__extra__"]) if "__extra__" in query else query
+    except ValueError:
+        raise SettingsError("The '__extra__' of a Spark connection's URI is not JSON.") from None
+    named = _parameters(parts)
+    return {
+        "conn_type": conn_type.replace("-", "_"),
+        "host": f"{protocol}://{host}" if protocol and "://" not in host else host,
+        "port": parts.port,
+        "login": unquote(parts.username or "") or named.get("user_id"),
+        "password": unquote(parts.password or "") or named.get("token"),
+        "extra": {**named, **extra},
+    }
+
+
+def _normalised(url: str, port: int | None = None, extra: Mapping[str, str] | None = None) -> str:
+    """One spelling of an address: host, port and parameters, with user and password as parameters."""
+    parts = _split(url)
+    host = parts.hostname
+    if not host or parts.query or parts.fragment or parts.path.split(";", 1)[0] not in ("", "/"):
+        raise SettingsError(
+            f"Spark Connect address '{_shown(url)}' is not of the form sc://host:port/;name=value;name=value."
+        )
+    given = {"user_id": unquote(parts.username or ""), "token": unquote(parts.password or "")}
+    named = {key: value for key, value in given.items() if value} | _parameters(parts) | dict(extra or {})
+    host = f"[{host}]" if ":" in host else host
+    tail = "".join(f";{key}={quote(value, safe='')}" for key, value in sorted(named.items()))
+    return f"{_SCHEME}{host}:{parts.port or port or DEFAULT_PORT}" + (f"/{tail}" if tail else "")
+
+
+def _split(url: str) -> SplitResult:
+    try:
+        parts = urlsplit("http" + url[2:])
+        _ = parts.port  # raises when it is not a number
+    except ValueError:
+        raise SettingsError(
+            f"Spark Connect address '{_shown(url)}' cannot be read. Write it as sc://host:port."
+        ) from None
+    return parts
+
+
+def _parameters(parts: SplitResult) -> dict[str, str]:
+    pairs = (piece.partition("=") for piece in parts.path.split(";")[1:] if piece)
+    return {key: unquote(value) for key, _, value in pairs if value}
+
+
+def _truth(value: object) -> str:
+    return "true" if str(value).lower() in ("true", "1") else ""
+
+
+def _shown(url: str) -> str:
+    """An address as it may be printed: no user, no password, no parameters."""
+    scheme, mark, rest = url.rpartition("://")
+    return scheme + mark + re.split(r"[/;?#]", rest.rpartition("@")[2], maxsplit=1)[0]
+
+
+def _needs_submit(url: str) -> SettingsError:
+    return SettingsError(
+        f"Spark at '{_shown(url)}' needs spark-submit, which is not built yet. "
+        f"Use sc://host:port for a Spark Connect server, or 'embedded' for a Spark of our own."
+    )

@@ -1,0 +1,63 @@
+"""Fixtures of the whole test suite: one embedded Spark server for a test run, shared by all workers."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_HOME = "TRICKLE_SPARK_HOME"
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if hasattr(config, "workerinput"):
+        return  # an xdist worker: it has inherited the folder from the controller
+    # Whoever starts the embedded Spark in this run, in whatever home, gets the one of this folder.
+    os.environ[_HOME] = tempfile.mkdtemp(prefix="trickle-test-spark-")
+    # For a test run that was killed: nobody will stop its server.
+    os.environ.setdefault("TRICKLE_SPARK_IDLE_MINUTES", "10")
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    if hasattr(config, "workerinput") or _HOME not in os.environ:
+        return
+    folder = Path(os.environ[_HOME])
+    if any(folder.iterdir()):  # somebody has used it
+        from airflow_trickle.spark import embedded
+
+        embedded.stop()
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if {"spark_home", "spark"} & set(getattr(item, "fixturenames", ())):
+            item.add_marker("spark")
+
+
+@pytest.fixture(scope="session")
+def spark_home() -> Path:
+    """The folder of the run's embedded server, which runs."""
+    from airflow_trickle.spark import embedded
+
+    embedded.ensure_running()
+    return Path(os.environ[_HOME])
+
+
+@pytest.fixture(scope="session")
+def spark(spark_home: Path) -> Iterator[SparkSession]:
+    """A session on the run's embedded server, shared by the tests of this worker."""
+    from airflow_trickle.spark.session import close, connect
+    from airflow_trickle.spark.target import SparkTarget
+
+    session = connect(SparkTarget(), app="tests")
+    yield session
+    close(session)

@@ -1,0 +1,262 @@
+"""What a person reads about a wrong file, word for word."""
+
+from __future__ import annotations
+
+import pytest
+
+from airflow_trickle.definition.load import load_project
+from tests.yaml_files import write
+
+PIPELINE_KEYS = (
+    "allow_circular, catalog, catchup, defaults, description, diamond_consistency, enable_stratum_skip, "
+    "max_fixpoint_iterations, namespace, on_failure_callback, on_non_convergence_callback, "
+    "on_success_callback, owner, pipeline, schedule, sources, spark_conn_id, start_date, "
+    "stratified_cycle_validation, stratified_dred, stream_tables and tags"
+)
+DEFAULT_KEYS = (
+    "diamond_consistency, diamond_schedule_policy, max_fixpoint_iterations, owner, partition_by, "
+    "refresh_mode, schedule and tags"
+)
+TABLE_KEYS = (
+    "description, diamond_consistency, diamond_schedule_policy, max_fixpoint_iterations, owner, "
+    "partition_by, query, query_file, refresh_mode, schedule and tags"
+)
+SCHEDULES = (
+    "a duration (30s, 5m, 1h30m, 1d), a cron expression of five fields (*/5 * * * *), "
+    "or one of @hourly, @daily, @weekly, @monthly, @quarterly, @yearly"
+)
+TABLE = "stream_tables: {t: {query: SELECT 1}}\n"
+NAME = "made of letters, digits and '_', and may not begin with a digit"
+
+
+def told(folder, text):
+    project = load_project(write(folder, {"p.yaml": text}))
+    return [str(problem).replace(f"{folder}/", "") for problem in project.problems]
+
+
+def top(line):
+    return f"pipeline: p\n{line}\n{TABLE}"
+
+
+def table(options):
+    return f"pipeline: p\nstream_tables:\n  t: {{query: SELECT 1, {options}}}\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            top("shedule: 5m"),
+            f"p.yaml:2:1: unknown key 'shedule'. Did you mean 'schedule'? Allowed keys: {PIPELINE_KEYS}.",
+        ),
+        (
+            table("zzz: 1"),
+            f"p.yaml:3:24: stream table 't': unknown key 'zzz'. Allowed keys: {TABLE_KEYS}.",
+        ),
+        (
+            "pipeline: p\nstream_tables:\n  t:\n    quary: SELECT 1\n",
+            "p.yaml:4:5: stream table 't': unknown key 'quary'. Did you mean 'query'? Allowed keys: "
+            f"{TABLE_KEYS}.",
+        ),
+        (
+            "pipeline: p\nstream_tables:\n  t: {query: SELECT a, b FROM c}\n",
+            "p.yaml:3:24: stream table 't': unknown key 'b FROM c'. Between { and } a comma ends a text: "
+            f"put the text before it in quotes. Allowed keys: {TABLE_KEYS}.",
+        ),
+        (
+            top("defaults: {query: x}"),
+            f"p.yaml:2:12: defaults: unknown key 'query'. Allowed keys: {DEFAULT_KEYS}.",
+        ),
+        (
+            top("sources: {a: {tabel: x.y}}"),
+            "p.yaml:2:15: source 'a': unknown key 'tabel'. Did you mean 'table'? "
+            "Allowed keys: description and table.",
+        ),
+        (
+            f"pipelin: p\n{TABLE}",
+            f"p.yaml:1:1: unknown key 'pipelin'. Did you mean 'pipeline'? Allowed keys: {PIPELINE_KEYS}.",
+        ),
+        (TABLE, "p.yaml:1:1: the key 'pipeline' is missing."),
+        ("pipeline: p\n", "p.yaml:1:1: the key 'stream_tables' is missing."),
+        (
+            "pipeline: p\nstream_tables: {}\n",
+            "p.yaml:2:1: 'stream_tables' is empty. Give at least one stream table.",
+        ),
+        (top("catchup: maybe"), "p.yaml:2:10: 'catchup' is the text 'maybe', but must be true or false."),
+        (top("owner: 3"), "p.yaml:2:8: 'owner' is the number 3, but must be a text. Put it in quotes."),
+        (top("owner: [x]"), "p.yaml:2:8: 'owner' is a list, but must be a text."),
+        (top("tags: x"), "p.yaml:2:7: 'tags' is the text 'x', but must be a list of texts. Write [x]."),
+        (
+            top("tags: [2026]"),
+            "p.yaml:2:7: 'tags' is a list, but must be a list of texts. "
+            "Put what looks like a number, a date or a truth value in quotes.",
+        ),
+        (
+            top("max_fixpoint_iterations: 0"),
+            "p.yaml:2:26: 'max_fixpoint_iterations' is the number 0, but must be a whole number of at "
+            "least 1.",
+        ),
+        (
+            top("allow_circular: sometimes"),
+            "p.yaml:2:17: 'allow_circular' is the text 'sometimes', but must be true, false or unsafe.",
+        ),
+        (
+            top("diamond_consistency: atomc"),
+            "p.yaml:2:22: 'diamond_consistency' is the text 'atomc', but must be atomic or none. "
+            "Did you mean atomic?",
+        ),
+        (
+            table("refresh_mode: FUL"),
+            "p.yaml:3:38: stream table 't': 'refresh_mode' is the text 'FUL', but must be AUTO or FULL. "
+            "Did you mean FULL?",
+        ),
+        (
+            table("refresh_mode: differential"),
+            "p.yaml:3:38: stream table 't': differential refresh is not built yet. "
+            "Set refresh_mode: FULL, or leave it out.",
+        ),
+        (
+            table("partition_by: [day]"),
+            "p.yaml:3:38: stream table 't': partition_by is not built yet. Leave it out.",
+        ),
+        (
+            table("diamond_schedule_policy: 1"),
+            "p.yaml:3:49: stream table 't': 'diamond_schedule_policy' is the number 1, "
+            "but must be slowest or fastest.",
+        ),
+        (
+            table("schedule: 5m"),
+            "p.yaml:3:34: stream table 't': the schedule '5m' differs from the pipeline, which has none; "
+            "a schedule per table is not built yet. Set the schedule of the pipeline, and leave this "
+            "one out.",
+        ),
+        (
+            top("schedule: 5m\ndefaults: {schedule: 6m}"),
+            "p.yaml:3:22: defaults: the schedule '6m' differs from the pipeline's '5m'; "
+            "a schedule per table is not built yet. Set the schedule of the pipeline, and leave this "
+            "one out.",
+        ),
+        (
+            top("schedule: asset"),
+            "p.yaml:2:11: the schedule 'asset' is not built yet. "
+            f"Give {SCHEDULES}; or leave it out and start the pipeline by hand.",
+        ),
+        (
+            top("schedule: 5 minutes"),
+            "p.yaml:2:11: the schedule '5 minutes' is not one: a cron expression has five fields, this "
+            "has 2. "
+            f"Give {SCHEDULES}.",
+        ),
+        (
+            top("schedule: hourly"),
+            f"p.yaml:2:11: 'schedule' is the text 'hourly', but must be {SCHEDULES}. Did you mean @hourly?",
+        ),
+        (top("schedule: 5"), f"p.yaml:2:11: 'schedule' is the number 5, but must be {SCHEDULES}."),
+        (
+            top("schedule: 61 * * * *"),
+            "p.yaml:2:11: the schedule '61 * * * *' is not one: '61' is not a minute (0-59). "
+            f"Give {SCHEDULES}.",
+        ),
+        (
+            top("start_date: yesterday"),
+            "p.yaml:2:13: 'start_date' is the text 'yesterday', but must be a date such as 2026-01-31, "
+            "or a moment such as 2026-01-31T06:00:00+01:00.",
+        ),
+        (
+            top("on_failure_callback: notify"),
+            "p.yaml:2:22: 'on_failure_callback' is the text 'notify', but must be the dotted path of a "
+            "function, "
+            "such as my_package.alerts.notify.",
+        ),
+        (top("namespace: my-ns"), f"p.yaml:2:12: 'namespace' is the text 'my-ns', but must be {NAME}."),
+        (
+            f"pipeline: my shop\n{TABLE}",
+            "p.yaml:1:11: 'pipeline' is the text 'my shop', but must be made of letters, digits, '_', "
+            "'-' and "
+            "'.', since it names the DAG.",
+        ),
+        (
+            f"pipeline: {'x' * 201}\n{TABLE}",
+            f"p.yaml:1:11: 'pipeline' is the text '{'x' * 59}…', but must be at most 200 characters long.",
+        ),
+        (
+            "pipeline: p\nstream_tables:\n  my-table: {query: SELECT 1}\n",
+            f"p.yaml:3:3: the name of the stream table 'my-table' must be {NAME}.",
+        ),
+        (top("sources: {1a: {}}"), f"p.yaml:2:11: the name of the source '1a' must be {NAME}."),
+        (
+            top("sources: [a, b-c]"),
+            f"p.yaml:2:14: the name of the source 'b-c' must be {NAME}.",
+        ),
+        (top("sources: [a, b, a]"), "p.yaml:2:17: the source 'a' is given twice. Keep one of them."),
+        (
+            top("sources: x"),
+            "p.yaml:2:10: 'sources' is the text 'x', but must be a mapping from names to {}, or a list "
+            "of names.",
+        ),
+        (
+            top("sources: {a: b.c}"),
+            "p.yaml:2:14: source 'a' is the text 'b.c', but must be a mapping such as {} or "
+            "{table: namespace.name}.",
+        ),
+        (
+            top("sources: {a: {table: 'b c'}}"),
+            "p.yaml:2:22: source 'a': 'table' is the text 'b c', but must be the name of an Iceberg table, "
+            "such as namespace.table.",
+        ),
+        (
+            top("defaults: [x]"),
+            "p.yaml:2:11: 'defaults' is a list, but must be a mapping of keys of stream tables.",
+        ),
+        (
+            "pipeline: p\nstream_tables: [t]\n",
+            "p.yaml:2:16: 'stream_tables' is a list, but must be a mapping from names to queries.",
+        ),
+        (
+            "pipeline: p\nstream_tables:\n  t: SELECT 1\n",
+            "p.yaml:3:6: stream table 't' is the text 'SELECT 1', but must be a mapping with a query. "
+            "Write `query: SELECT …` below the name.",
+        ),
+        (
+            "pipeline: p\nstream_tables:\n  t:\n",
+            "p.yaml:3:3: stream table 't' is empty, but must be a mapping with a query. "
+            "Write `query: SELECT …` below the name.",
+        ),
+        (
+            "pipeline: p\nstream_tables:\n  t: {owner: me}\n",
+            "p.yaml:3:3: stream table 't': the query is missing. "
+            "Give 'query' (SQL text) or 'query_file' (a file with the SQL).",
+        ),
+        (
+            table("query_file: x.sql"),
+            "p.yaml:3:3: stream table 't': both 'query' and 'query_file' are given. Keep one of them.",
+        ),
+        (
+            "pipeline: p\nstream_tables:\n  t: {query: 1}\n",
+            "p.yaml:3:14: stream table 't': 'query' is the number 1, but must be a text. Put it in quotes.",
+        ),
+        (
+            "pipeline: p\nstream_tables:\n  t: {query: SELECT 1}\n  t: {query: SELECT 2}\n",
+            "p.yaml:4:3: the key 't' is given twice; the first is in line 3. Keep one of them.",
+        ),
+        (
+            "pipeline: p\nstream_tables:\n  t: {query: SELECT 1}\n  T: {query: SELECT 2}\n",
+            "p.yaml:4:3: the stream tables 't' and 'T' differ only in upper and lower case. Rename one "
+            "of them.",
+        ),
+        (
+            top("sources: [T]"),
+            "p.yaml:3:17: 't' is both a source and a stream table. Rename one of them.",
+        ),
+    ],
+)
+def test_a_mistake_is_told_once_with_its_place_and_what_to_do(tmp_path, text, message):
+    assert told(tmp_path, text) == [message]
+
+
+def test_nothing_of_pydantic_is_heard(tmp_path):
+    wrong = "pipeline: 1\nnamespace: 2\ndescription: []\ntags: 3\nsources: 4\ndefaults: 5\nstream_tables: 6\n"
+    for text in told(tmp_path, wrong):
+        assert "Input should" not in text
+        assert "pydantic" not in text
+    assert len(told(tmp_path, wrong)) == 7

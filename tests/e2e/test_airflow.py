@@ -1,0 +1,160 @@
+"""The example pipeline in a real Airflow: api-server, scheduler, dag-processor, LocalExecutor, REST."""
+
+from __future__ import annotations
+
+import shutil
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+from pyiceberg.catalog.sql import SqlCatalog
+
+from airflow_trickle.plan.build import plan_path
+from airflow_trickle.plan.steps import TableStep
+from tools import webshop
+from tools.stack import Stack
+
+pytestmark = [pytest.mark.e2e, pytest.mark.spark]
+
+DAGS = Path(__file__).parents[2] / "dags"
+SOURCES = ("customers", "orders", "order_lines")
+BROKEN = "pipeline: oops\nsources: [orders]\nstream_tables:\n  t:\n    quary: SELECT * FROM orders\n"
+#: A machine that does other things as well needs patience.
+_SECONDS = 240
+
+
+@pytest.fixture(scope="module")
+def dags(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The example, and a file that nobody can run."""
+    folder = tmp_path_factory.mktemp("airflow") / "dags"
+    shutil.copytree(DAGS, folder, ignore=shutil.ignore_patterns("__pycache__"))
+    (folder / "oops.yaml").write_text(BROKEN)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def catalog(dags: Path) -> SqlCatalog:
+    """Plain pyiceberg over the catalog that the tasks use; loaded with the sources."""
+    home = dags.parent
+    catalog = SqlCatalog("trickle", uri=f"sqlite:///{home}/catalog.db", warehouse=f"file://{home}/warehouse")
+    webshop.load(catalog)
+    return catalog
+
+
+@pytest.fixture(scope="module")
+def stack(dags: Path, catalog: SqlCatalog) -> Iterator[Stack]:
+    home = dags.parent
+    env = {
+        "TRICKLE_HOME": str(home / "trickle"),
+        "PYICEBERG_CATALOG__TRICKLE__URI": catalog.properties["uri"],
+        "PYICEBERG_CATALOG__TRICKLE__WAREHOUSE": catalog.properties["warehouse"],
+    }
+    stack = Stack(home / "airflow", dags, env=env)
+    with stack:
+        yield stack
+    assert stack.processes() == []
+
+
+def rows(table: Any) -> Counter[tuple[Any, ...]]:
+    return Counter(tuple(row.values()) for row in table.to_pylist())
+
+
+def recomputed(catalog: SqlCatalog, dags: Path) -> dict[str, Counter[tuple[Any, ...]]]:
+    """Every stream table as DuckDB computes it from the sources as they are now."""
+    (plan,) = plan_path(dags).plans
+    with duckdb.connect() as database:
+        for source in SOURCES:
+            database.register(source, catalog.load_table(f"webshop.{source}").scan().to_arrow())
+        expected = {}
+        for step in plan.tables:
+            found = database.execute(step.query).to_arrow_table()
+            database.register(step.name, found)
+            expected[step.identifier] = rows(found)
+    return expected
+
+
+def published(catalog: SqlCatalog, tables: tuple[TableStep, ...]) -> dict[str, Counter[tuple[Any, ...]]]:
+    return {step.identifier: rows(catalog.load_table(step.identifier).scan().to_arrow()) for step in tables}
+
+
+def snapshots(catalog: SqlCatalog, tables: tuple[TableStep, ...]) -> dict[str, int]:
+    found = {}
+    for step in tables:
+        snapshot = catalog.load_table(step.identifier).current_snapshot()
+        assert snapshot is not None
+        found[step.identifier] = snapshot.snapshot_id
+    return found
+
+
+def finish(stack: Stack, run: str) -> dict[str, dict[str, Any]]:
+    """Wait for a run and return what became of each table."""
+    state = stack.api.wait_for_run("webshop", run, seconds=_SECONDS)
+    tasks = stack.api.tasks("webshop", run)
+    failed = [task for task in tasks if task["state"] != "success"]
+    for task in failed:
+        for line in stack.api.log("webshop", run, task["task_id"], max(1, task["try_number"])):
+            print(task["task_id"], line.get("event"), line.get("error_detail", ""))
+    assert (state, failed) == ("success", [])
+    refreshes = (task["task_id"] for task in tasks if task["operator"] == "RefreshOperator")
+    return {name: stack.api.xcom("webshop", run, name)[0] for name in refreshes}
+
+
+def words(stack: Stack, run: str, task: str, dag: str = "webshop") -> list[str]:
+    return [str(line["event"]) for line in stack.api.log(dag, run, task)]
+
+
+def test_the_pipeline_follows_its_sources(stack: Stack, catalog: SqlCatalog, dags: Path) -> None:
+    (plan,) = plan_path(dags).plans
+    api = stack.api
+    api.wait_for_dag("webshop")
+    assert api.import_errors() == []
+
+    # First tick: the scheduler starts the run that is due.
+    api.unpause("webshop")
+    first = api.wait_for_first_run("webshop")
+    results = finish(stack, first)
+    assert published(catalog, plan.tables) == recomputed(catalog, dags)
+    assert {result["mode"] for result in results.values()} == {"FULL"}
+    assert "Refreshing order_totals: first refresh." in words(stack, first, "order_totals")
+    assert any(line.startswith("Pinned webshop.orders at snapshot") for line in words(stack, first, "pin"))
+
+    # Second tick: the sources have changed, by plain pyiceberg.
+    before = snapshots(catalog, plan.tables)
+    webshop.change(catalog)
+    results = finish(stack, api.trigger("webshop"))
+    assert published(catalog, plan.tables) == recomputed(catalog, dags)
+    assert all(after != before[name] for name, after in snapshots(catalog, plan.tables).items())
+    changed = {name: (result["rows_inserted"], result["rows_deleted"]) for name, result in results.items()}
+    # Orders 107 and 108 are new, 106 became cheaper and 105 was cancelled: that is all that is published.
+    assert changed["order_totals"] == (3, 2)
+
+    # Third tick: nothing to do. Fourth: all is computed again, and found to be the same.
+    before = snapshots(catalog, plan.tables)
+    results = finish(stack, api.trigger("webshop"))
+    assert {result["mode"] for result in results.values()} == {"NO_DATA"}
+    results = finish(stack, api.trigger("webshop", {"full_refresh": True}))
+    assert {result["mode"] for result in results.values()} == {"FULL"}
+    assert all("a full refresh was asked for" in result["reason"] for result in results.values())
+    assert snapshots(catalog, plan.tables) == before
+
+    # The file was parsed again and again meanwhile, and every time it was the same DAG.
+    assert api.call("GET", "/dags/webshop/dagVersions")["total_entries"] == 1
+
+
+def test_a_broken_file_fails_where_it_is_seen(stack: Stack, dags: Path) -> None:
+    dag_id = "trickle_broken__oops"
+    stack.api.wait_for_dag(dag_id)
+
+    run = stack.api.wait_for_first_run(dag_id)
+
+    assert stack.api.wait_for_run(dag_id, run, seconds=_SECONDS) == "failed"
+    message = f"{dags}/oops.yaml:5:5: stream table 't': unknown key 'quary'. Did you mean 'query'?"
+    lines = stack.api.log(dag_id, run, "broken")
+    errors = [line for line in lines if line.get("level") == "error"]
+    assert errors[0]["event"].startswith(message)
+    assert "error_detail" not in errors[0], "no traceback before the words"
+    assert message in stack.api.dag(dag_id)["doc_md"]
+    assert {tag["name"] for tag in stack.api.dag(dag_id)["tags"]} == {"trickle", "broken"}

@@ -1,0 +1,3 @@
+from tests.airflow_home import import_airflow
+
+import_airflow()

@@ -1,0 +1,225 @@
+"""Plans: complete, in order, and the same every time."""
+
+from __future__ import annotations
+
+import pytest
+
+from airflow_trickle.definition.load import load_project
+from airflow_trickle.definition.settings import Settings
+from airflow_trickle.errors import DefinitionError
+from airflow_trickle.plan.build import build_plans, plan_path
+from airflow_trickle.plan.steps import InputKind, InputRef, Plan, Reference
+from tests.definition.test_loading import EVERYTHING
+from tests.yaml_files import messages, plan, planned, write
+
+
+def test_a_plan_says_everything_about_a_pipeline(tmp_path):
+    write(tmp_path, {"sql/second.sql": "SELECT f.id FROM first AS f JOIN raw"})
+    found = plan(tmp_path, EVERYTHING)
+    assert (found.pipeline, found.namespace, found.file) == ("shop.daily", "shop", f"{tmp_path}/p.yaml")
+    assert (found.schedule, found.start_date, found.catchup) == ("1h30m", "2026-01-01T00:00:00+00:00", True)
+    assert (found.owner, found.tags, found.description) == ("me", ("a", "2026"), "All of it")
+    assert (found.catalog, found.spark_conn_id) == ("lake", "my_spark")
+    assert list(found.callbacks) == [
+        "on_failure_callback",
+        "on_non_convergence_callback",
+        "on_success_callback",
+    ]
+    raw = InputRef(
+        name="raw",
+        identifier="landing.raw-events",
+        kind=InputKind.SOURCE,
+        declared_at=f"{tmp_path}/p.yaml:29:3",
+    )
+    # Only what a query reads is pinned.
+    assert [ref.name for ref in found.pin.inputs] == ["orders", "raw"]
+    assert found.pin.inputs[1] == raw
+    first, second = found.refreshes
+    assert (first.unit, first.upstream, second.unit, second.upstream) == ("first", (), "second", ("first",))
+    (step,) = second.tables
+    assert step.inputs[1] == raw
+    assert step.references == (
+        Reference(start=17, end=22, identifier="shop.first", alias=None),
+        Reference(start=33, end=36, identifier="landing.raw-events", alias="raw"),
+    )
+    assert (step.requested_mode, step.mode) == ("AUTO", "FULL")
+    assert step.reason == "AUTO: every query is recomputed in full in this version"
+    assert (first.tables[0].requested_mode, first.tables[0].reason) == ("FULL", "refresh_mode: FULL")
+    assert step.declared_at == f"{tmp_path}/p.yaml:34:3"
+    assert (step.owner, step.description, len(step.definition)) == ("you", "Two", 16)
+
+
+def test_settings_hold_where_the_file_says_nothing(tmp_path):
+    write(tmp_path, {"p.yaml": "pipeline: p\nstream_tables: {t: {query: SELECT 1}}\n"})
+    (found,) = plan_path(tmp_path, Settings(catalog="lake", spark_conn_id="big")).plans
+    assert (found.catalog, found.spark_conn_id) == ("lake", "big")
+
+
+def test_settings_in_force_are_read_if_none_are_given(tmp_path, monkeypatch):
+    monkeypatch.setenv("AIRFLOW__TRICKLE__CATALOG", "from_env")
+    write(tmp_path, {"p.yaml": "pipeline: p\nstream_tables: {t: {query: SELECT 1}}\n"})
+    assert plan_path(tmp_path).plans[0].catalog == "from_env"
+
+
+def test_a_plan_survives_json_and_is_the_same_every_time(tmp_path):
+    write(tmp_path, {"sql/second.sql": "SELECT * FROM first, raw"})
+    found = plan(tmp_path, EVERYTHING)
+    text = found.model_dump_json()
+    assert Plan.model_validate_json(text) == found
+    assert plan(tmp_path, EVERYTHING).model_dump_json() == text
+
+
+def test_cosmetic_edits_keep_the_definition_and_others_change_only_their_table(tmp_path):
+    text = """
+        pipeline: p
+        sources: [s]
+        stream_tables:
+          a: {query: SELECT x FROM s}
+          b: {query: SELECT x FROM a}
+        """
+
+    def definitions(yaml):
+        return {table.name: table.definition for table in plan(tmp_path, yaml).tables}
+
+    before = definitions(text)
+    assert definitions(text.replace("SELECT x FROM s", "'select x /* why */   FROM default.s'")) == before
+    after = definitions(text.replace("SELECT x FROM s", "SELECT x AS y FROM s"))
+    assert after["a"] != before["a"]
+    assert after["b"] == before["b"]
+    moved = definitions(text.replace("[s]", "{s: {table: other.s}}"))
+    assert moved["a"] != before["a"]
+
+
+DIAMOND = """
+    pipeline: p
+    sources: [s]
+    stream_tables:
+      a: {query: SELECT * FROM s}
+      b: {query: SELECT * FROM s}
+      c: {query: "SELECT * FROM a, b"}
+    """
+WARNING = (
+    "a, b and c form a diamond, but this version publishes them one after the other: "
+    "for a moment a reader may see them at different versions."
+)
+
+
+def test_a_diamond_gets_a_warning(tmp_path):
+    assert plan(tmp_path, DIAMOND).warnings == (WARNING,)
+
+
+def test_a_diamond_that_nobody_wants_atomic_gets_none(tmp_path):
+    assert plan(tmp_path, DIAMOND + "diamond_consistency: none\n").warnings == ()
+    one = DIAMOND.replace("b: {", "b: {diamond_consistency: none, ")
+    assert plan(tmp_path, one).warnings == ()
+    write(tmp_path, {"p.yaml": DIAMOND})
+    (found,) = plan_path(tmp_path, Settings(diamond_consistency="none")).plans
+    assert found.warnings == ()
+
+
+def test_a_large_diamond_is_told_in_short(tmp_path):
+    arms = "".join(f"  a{number}: {{query: SELECT * FROM s}}\n" for number in range(8))
+    joined = ", ".join(f"a{number}" for number in range(8))
+    text = f"pipeline: p\nsources: [s]\nstream_tables:\n{arms}  z: {{query: 'SELECT * FROM {joined}'}}\n"
+    (warning,) = plan(tmp_path, text).warnings
+    assert warning.startswith("a0, a1, a2, a3, a4, a5 and 3 more form a diamond")
+
+
+BROKEN = {
+    "a_yaml.yaml": "pipeline: a\nstream_tables:\n  t: [\n",
+    "b_key.yaml": "pipeline: b\nstream_tables:\n  b:\n    query: SELECT 1\n    ownr: me\n",
+    "c_type.yaml": "pipeline: c\ncatchup: maybe\nstream_tables:\n  c: {query: SELECT 1}\n",
+    "d_sql.yaml": """
+        pipeline: d
+        stream_tables:
+          d:
+            query: |
+              SELECT *
+              FROM good WHER x
+              AND y
+        """,
+    "e_unknown.yaml": "pipeline: e\nstream_tables:\n  e:\n    query: SELECT * FROM godo\n",
+    "f_two.yaml": "pipeline: f\nstream_tables:\n  twice: {query: SELECT 1}\n",
+    "g_two.yaml": "pipeline: g\nstream_tables:\n  twice: {query: SELECT 1}\n",
+    "h_name.yaml": "pipeline: h\nstream_tables:\n  h: {query: SELECT 1}\n  h: {query: SELECT 2}\n",
+    "i_schedule.yaml": "pipeline: i\nschedule: often\nstream_tables:\n  i: {query: SELECT 1}\n",
+    "j_enum.yaml": "pipeline: j\nstream_tables:\n  j: {query: SELECT 1, refresh_mode: FUL}\n",
+    "k_cycle.yaml": """
+        pipeline: k
+        stream_tables:
+          k: {query: SELECT * FROM l}
+          l: {query: SELECT * FROM k}
+        """,
+    "l_mode.yaml": "pipeline: m\nstream_tables:\n  m: {query: SELECT 1, refresh_mode: DIFFERENTIAL}\n",
+    "sub/z_file.yaml": "pipeline: z\nstream_tables:\n  z: {query_file: z.sql}\n",
+    "sub/z.sql": "SELECT *\nFROM good g\nWHERE g.x = = 1\n",
+    "good.yaml": "pipeline: good\nstream_tables:\n  good: {query: SELECT 1}\n",
+    "reader.yaml": "pipeline: reader\nstream_tables:\n  r: {query: 'SELECT * FROM good, b, d'}\n",
+}
+TABLE_KEYS = (
+    "description, diamond_consistency, diamond_schedule_policy, max_fixpoint_iterations, owner, "
+    "partition_by, query, query_file, refresh_mode, schedule and tags"
+)
+EXPECTED = [
+    "a_yaml.yaml:3:7: the file is not valid YAML: a value is expected here. "
+    "Give the value, or close the list or mapping that was opened.",
+    "b_key.yaml:5:5: stream table 'b': unknown key 'ownr'. Did you mean 'owner'? "
+    f"Allowed keys: {TABLE_KEYS}.",
+    "c_type.yaml:2:10: 'catchup' is the text 'maybe', but must be true or false.",
+    "d_sql.yaml:6:22: stream table 'd': the query does not parse: 'x' is not expected here. "
+    "Correct the SQL there.",
+    "e_unknown.yaml:4:26: stream table 'e': 'godo' is neither a source nor a stream table. "
+    "Did you mean 'good'? If others write the table, declare it: sources: {godo: {}}. "
+    "It may also be defined in a_yaml.yaml, which cannot be read.",
+    "f_two.yaml:3:3: stream table 'twice': the table default.twice is also defined at g_two.yaml:3:3. "
+    "Rename one of them, or give the pipelines different namespaces.",
+    "g_two.yaml:3:3: stream table 'twice': the table default.twice is also defined at f_two.yaml:3:3. "
+    "Rename one of them, or give the pipelines different namespaces.",
+    "h_name.yaml:4:3: the key 'h' is given twice; the first is in line 3. Keep one of them.",
+    "i_schedule.yaml:2:11: 'schedule' is the text 'often', but must be a duration (30s, 5m, 1h30m, 1d), "
+    "a cron expression of five fields (*/5 * * * *), or one of @hourly, @daily, @weekly, @monthly, "
+    "@quarterly, @yearly.",
+    "j_enum.yaml:3:38: stream table 'j': 'refresh_mode' is the text 'FUL', but must be AUTO or FULL. "
+    "Did you mean FULL?",
+    "k_cycle.yaml:3:28: stream table 'k' is part of a cycle: k -> l -> k. "
+    "Cyclic stream tables are not supported yet in this version. Take one of these reads out.",
+    "l_mode.yaml:3:38: stream table 'm': differential refresh is not built yet. "
+    "Set refresh_mode: FULL, or leave it out.",
+    "sub/z.sql:3:13: stream table 'z': the query does not parse: something is missing at '='. "
+    "Correct the SQL there.",
+]
+
+
+def test_all_mistakes_of_a_folder_are_told_at_once_and_the_rest_is_planned(tmp_path):
+    result = planned(tmp_path, BROKEN)
+    assert messages(result, tmp_path) == EXPECTED
+    assert [found.pipeline for found in result.plans] == ["good", "reader"]
+    broken = {file.file.removeprefix(f"{tmp_path}/"): file for file in result.broken}
+    assert set(broken) == set(BROKEN) - {"good.yaml", "reader.yaml", "sub/z.sql"}
+    assert broken["a_yaml.yaml"].pipeline is None
+    # A problem in a query file belongs to the pipeline that names it.
+    assert [str(problem.at).rpartition("/")[2] for problem in broken["sub/z_file.yaml"].problems] == [
+        "z.sql:3:13"
+    ]
+
+
+def test_the_order_of_problems_is_the_same_every_time(tmp_path):
+    first = planned(tmp_path, BROKEN)
+    assert build_plans(load_project(tmp_path), Settings()) == first
+
+
+def test_problems_can_be_raised(tmp_path):
+    with pytest.raises(DefinitionError) as caught:
+        planned(tmp_path, {"p.yaml": "pipeline: p\n"}).raise_for_problems()
+    assert str(caught.value) == f"{tmp_path}/p.yaml:1:1: the key 'stream_tables' is missing."
+    planned(tmp_path, {"p.yaml": "pipeline: p\nstream_tables: {t: {query: SELECT 1}}\n"}).raise_for_problems()
+
+
+def test_an_empty_folder_has_no_plans_and_no_problems(tmp_path):
+    assert planned(tmp_path, {}).plans == ()
+
+
+def test_a_thousand_tables_are_planned(tmp_path):
+    tables = "".join(f"  t{i}: {{query: SELECT * FROM {f't{i - 1}' if i else 's'}}}\n" for i in range(1000))
+    found = plan(tmp_path, f"pipeline: p\nsources: [s]\nstream_tables:\n{tables}")
+    assert [table.name for table in found.tables] == [f"t{i}" for i in range(1000)]

@@ -1,0 +1,118 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from airflow_trickle.errors import SettingsError
+from airflow_trickle.spark.target import (
+    SparkTarget,
+    target_from_connection,
+    target_from_environment,
+    target_from_url,
+)
+
+
+@pytest.mark.parametrize("url", [None, "", " ", "embedded", "local", "LOCAL", "local[*]"])
+def test_nothing_and_local_mean_the_embedded_server(url):
+    assert target_from_url(url) == SparkTarget("embedded")
+
+
+@pytest.mark.parametrize(
+    ("url", "normalised", "address"),
+    [
+        ("sc://spark", "sc://spark:15002", "spark:15002"),
+        ("sc://spark:1/", "sc://spark:1", "spark:1"),
+        ("sc://spark/;token=a%3Db", "sc://spark:15002/;token=a%3Db", "spark:15002"),
+        ("sc://me:pass@spark", "sc://spark:15002/;token=pass;user_id=me", "spark:15002"),
+        ("sc://[::1]:7", "sc://[::1]:7", "[::1]:7"),
+    ],
+)
+def test_connect_addresses(url, normalised, address):
+    target = target_from_url(url)
+    assert (target.kind, target.url, target.address) == ("connect", normalised, address)
+
+
+@pytest.mark.parametrize("url", ["spark://u:hush@host:7077", "k8s://https://u:hush@host:443", "yarn"])
+def test_what_needs_spark_submit_is_refused(url):
+    with pytest.raises(SettingsError) as caught:
+        target_from_url(url)
+    shown = url.replace("u:hush@", "")
+    assert str(caught.value) == (
+        f"Spark at '{shown}' needs spark-submit, which is not built yet. "
+        f"Use sc://host:port for a Spark Connect server, or 'embedded' for a Spark of our own."
+    )
+
+
+@pytest.mark.parametrize(
+    "url", ["sc://:80", "sc://u:hush@host/db", "sc://host:x/;token=hush", "sc://h?token=hush"]
+)
+def test_a_bad_address_is_named_without_its_secrets(url):
+    with pytest.raises(SettingsError, match="Spark Connect address 'sc://") as caught:
+        target_from_url(url)
+    assert "hush" not in str(caught.value)
+
+
+def test_secrets_are_not_printed():
+    target = target_from_url("sc://host/;token=hush", [("spark.hadoop.fs.s3a.secret.key", "hush")])
+    assert "hush" not in f"{target} {target!r} {target.address}"
+
+
+TLS = "sc://h:9/;token=t;use_ssl=true;user_id=me"
+
+
+@pytest.mark.parametrize(
+    ("variables", "kind", "url"),
+    [
+        ({}, "embedded", ""),
+        ({"TRICKLE_SPARK_URL": "sc://a", "AIRFLOW_CONN_MY_SPARK": "sc://b"}, "connect", "sc://a:15002"),
+        ({"AIRFLOW_CONN_MY_SPARK": "sc://h:9/;token=t"}, "connect", "sc://h:9/;token=t"),
+        ({"AIRFLOW_CONN_MY_SPARK": "sc://me:t@h:9/?use_ssl=True"}, "connect", TLS),
+        ({"AIRFLOW_CONN_MY_SPARK": "spark-connect://me:t@h:9/?use_ssl=true"}, "connect", TLS),
+        ({"AIRFLOW_CONN_MY_SPARK": "spark://sc%3A%2F%2Fh:9"}, "connect", "sc://h:9"),
+        ({"AIRFLOW_CONN_MY_SPARK": "spark://sc://h:9"}, "connect", "sc://h:9"),
+        ({"AIRFLOW_CONN_MY_SPARK": "spark://local"}, "embedded", ""),
+        ({"AIRFLOW_CONN_MY_SPARK": "spark://"}, "embedded", ""),
+        ({"AIRFLOW_CONN_MY_SPARK": json.dumps({"conn_type": "spark", "host": "local[*]"})}, "embedded", ""),
+        (
+            {
+                "AIRFLOW_CONN_MY_SPARK": json.dumps(
+                    {
+                        "conn_type": "spark_connect",
+                        "host": "sc://h",
+                        "port": "9",
+                        "login": "me",
+                        "password": "t",
+                        "extra": '{"use_ssl": true}',
+                    }
+                )
+            },
+            "connect",
+            TLS,
+        ),
+    ],
+)
+def test_target_from_the_environment(variables, kind, url):
+    target = target_from_environment("my_spark", variables)
+    assert (target.kind, target.url) == (kind, url)
+
+
+@pytest.mark.parametrize(
+    "text", ['{"password": "hush"', '{"host": "h", "extra": "hush"}', '{"host":"h","port":"hush"}']
+)
+def test_a_connection_that_is_not_json_is_not_repeated(text):
+    with pytest.raises(SettingsError) as caught:
+        target_from_environment("s", {"AIRFLOW_CONN_S": text})
+    assert str(caught.value) == "The environment variable AIRFLOW_CONN_S is not a connection in JSON."
+
+
+def test_a_master_of_the_spark_provider_is_refused():
+    with pytest.raises(SettingsError, match="Spark at 'spark-master' needs spark-submit"):
+        target_from_connection(conn_type="spark", host="spark-master", port=7077)
+
+
+def test_settings_of_a_connection():
+    target = target_from_connection(host="h", extra={"conf": {"spark.sql.ansi.enabled": False, "a": 1}})
+    assert target.conf == (("a", "1"), ("spark.sql.ansi.enabled", "False"))
+    with pytest.raises(SettingsError, match="must be a mapping"):
+        target_from_connection(host="h", extra={"conf": "x"})

@@ -1,0 +1,31 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from airflow_trickle.spark.tuning import GiB, MiB, machine_memory, server_settings, session_conf
+
+
+@pytest.mark.parametrize(
+    ("size", "partitions"),
+    [(0, 1), (8 * MiB - 1, 1), (8 * MiB, 2), (127 * MiB, 2), (128 * MiB, 2), (GiB, 16), (1024 * GiB, 4096)],
+)
+def test_shuffle_partitions_grow_with_the_input(size, partitions):
+    assert session_conf(size, cores=2) == {"spark.sql.shuffle.partitions": str(partitions)}
+
+
+def test_a_user_may_change_the_server_but_not_open_it():
+    user = {
+        "spark.driver.memory": "3g",
+        "spark.driver.extraJavaOptions": "-Dmine=1",
+        "spark.connect.grpc.binding.address": "0.0.0.0",
+    }
+    settings = server_settings(Path("/h"), user, 24 * GiB)
+    assert settings["spark.driver.memory"] == "3g"
+    assert settings["spark.driver.extraJavaOptions"].endswith('"-Djava.io.tmpdir=/h/tmp" -Dmine=1')
+    assert settings["spark.connect.grpc.binding.address"] == "127.0.0.1"
+
+
+def test_machine_memory_is_a_number_of_bytes():
+    assert 128 * MiB < machine_memory() < 1024**5

@@ -1,0 +1,92 @@
+"""What Airflow learns of this package: checked against its own schemas and through its own commands."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import subprocess
+import sys
+from dataclasses import fields
+from importlib.metadata import entry_points, version
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from airflow_trickle.definition.settings import Settings
+from airflow_trickle.provider_info import get_provider_info
+from tests.airflow_home import import_airflow
+
+#: Written in airflow.cfg as text, although it is a truth value or the word `unsafe`.
+_TYPES = {bool: "boolean", int: "integer", str: "string"}
+
+
+@pytest.fixture(scope="module")
+def airflow_folder() -> Path:
+    import_airflow()
+    import airflow
+
+    return Path(airflow.__file__).parent
+
+
+@pytest.mark.parametrize("schema", ["provider_info.schema.json", "provider.yaml.schema.json"])
+def test_it_is_what_airflow_wants(airflow_folder: Path, schema: str) -> None:
+    rules = json.loads((airflow_folder / schema).read_text())
+    # The second schema is for the source of Apache's own providers: only its parts hold for us.
+    rules.pop("required", None)
+
+    jsonschema.validate(get_provider_info(), rules)
+
+
+def test_it_is_found_by_its_entry_point() -> None:
+    points = entry_points(group="apache_airflow_provider")
+    (found,) = [point for point in points if point.dist.name == "airflow-trickle"]
+
+    assert found.load() is get_provider_info
+    assert get_provider_info()["package-name"] == "airflow-trickle"
+    assert get_provider_info()["versions"] == [version("airflow-trickle")]
+
+
+def test_every_module_and_class_it_names_exists(airflow_folder: Path) -> None:
+    info = get_provider_info()
+    names = [name for part in ("operators", "hooks") for one in info[part] for name in one["python-modules"]]
+    for name in names:
+        importlib.import_module(name)
+    for connection in info["connection-types"]:
+        module, _, attribute = connection["hook-class-name"].rpartition(".")
+        hook = getattr(importlib.import_module(module), attribute)
+        assert hook.conn_type == connection["connection-type"]
+        assert hook.hook_name == connection["hook-name"]
+
+
+def test_the_config_section_agrees_with_the_settings() -> None:
+    options = get_provider_info()["config"]["trickle"]["options"]
+    settings = Settings()
+
+    assert set(options) == {field.name for field in fields(Settings)}
+    for name, option in options.items():
+        value = getattr(settings, name)
+        assert option["default"] == str(value), name
+        expected = "string" if name == "allow_circular" else _TYPES[type(value)]
+        assert option["type"] == expected, name
+        assert option["description"].endswith(".\n"), name
+
+
+def test_airflow_shows_it(tmp_path: Path) -> None:
+    env = {
+        **{key: value for key, value in os.environ.items() if not key.startswith("AIRFLOW__")},
+        "AIRFLOW_HOME": str(tmp_path),
+        "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
+    }
+
+    def airflow(*arguments: str) -> str:
+        command = [sys.executable, "-m", "airflow", *arguments]
+        return subprocess.run(command, env=env, check=True, capture_output=True, text=True).stdout
+
+    assert '"package_name": "airflow-trickle"' in airflow("providers", "list", "--output", "json")
+    hooks = json.loads(airflow("providers", "hooks", "--output", "json"))
+    assert [hook["class"] for hook in hooks if hook["connection_type"] == "trickle_spark"] == [
+        "airflow_trickle.hooks.spark.TrickleSparkHook"
+    ]
+    assert airflow("config", "get-value", "trickle", "max_fixpoint_iterations").strip() == "100"
