@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from airflow_trickle import clock
 from airflow_trickle.errors import SourceMissing
 from airflow_trickle.lakehouse.catalog import Lakehouse, split_identifier
+from airflow_trickle.lakehouse.leases import forget_dead
 from airflow_trickle.lakehouse.snapshots import Version, current_version, version_as_of
 from airflow_trickle.lakehouse.state import TickRecord, latest_tick, read_tick, write_tick
 from airflow_trickle.lakehouse.tables import ticks
@@ -24,6 +25,7 @@ def pin(lake: Lakehouse, step: PinStep, tick_id: str, as_of: datetime | None = N
     Raises:
         SourceMissing: the catalog lacks a source; all missing ones are named.
     """
+    forget_dead(lake)
     with lake.database.reading() as connection:
         known = read_tick(connection, lake, tick_id)
         latest = latest_tick(connection, lake, step.pipeline)

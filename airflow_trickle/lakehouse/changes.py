@@ -18,8 +18,6 @@ from airflow_trickle.lakehouse.snapshots import live_files, manifests_of
 _SMALL_ROWS = 200_000
 _SMALL_BYTES = 32 * 1024 * 1024
 
-_WEIGHT = "__trickle_weight"
-
 
 @dataclass(frozen=True)
 class FileChanges:
@@ -75,20 +73,23 @@ def certainly_no_change(table: Table, changes: FileChanges, schema: Schema) -> b
     if changes.rows > _SMALL_ROWS or changes.size > _SMALL_BYTES:
         return False
     try:
-        added, removed = _read(table, changes.added, schema), _read(table, changes.removed, schema)
+        # One writer's strings are another's large strings.
         weighted = pa.concat_tables(
-            [
-                added.append_column(_WEIGHT, pa.array([1] * len(added), pa.int64())),
-                removed.append_column(_WEIGHT, pa.array([-1] * len(removed), pa.int64())),
-            ]
+            [_read(table, changes.added, schema, 1), _read(table, changes.removed, schema, -1)],
+            promote_options="permissive",
         )
-        net = weighted.group_by([field.name for field in schema.fields]).aggregate([(_WEIGHT, "sum")])
-    except (pa.ArrowNotImplementedError, pa.ArrowTypeError):
-        # Arrow cannot group by nested columns: let Spark tell.
+        net = weighted.group_by(weighted.column_names[1:]).aggregate([("0", "sum")])
+    except pa.ArrowException:
+        # Arrow cannot group by nested columns, for one: let Spark tell.
         return False
-    return bool(pc.all(pc.equal(net[f"{_WEIGHT}_sum"], 0)).as_py())
+    return not pc.any(pc.not_equal(net["0_sum"], 0)).as_py()
 
 
-def _read(table: Table, files: tuple[DataFile, ...], schema: Schema) -> pa.Table:
+def _read(table: Table, files: tuple[DataFile, ...], schema: Schema, weight: int) -> pa.Table:
+    """The rows with their weight in front; the columns are numbered, since Arrow takes ``.a`` for a path."""
     scan = ArrowScan(table.metadata, table.io, schema, AlwaysTrue())
-    return scan.to_table([FileScanTask(file) for file in files])
+    rows = scan.to_table([FileScanTask(file) for file in files])
+    weights = pa.array([weight] * len(rows), pa.int64())
+    return pa.table(
+        [weights, *rows.columns], names=[str(number) for number in range(1 + len(schema.fields))]
+    )

@@ -15,6 +15,7 @@ from typing import Any
 
 import psutil
 from sqlalchemy import Connection, delete, insert, select, update
+from sqlalchemy.exc import IntegrityError
 
 from airflow_trickle.errors import CommitConflict, LeaseHeld, TrickleError
 from airflow_trickle.lakehouse.catalog import Lakehouse
@@ -51,15 +52,18 @@ def try_acquire(lake: Lakehouse, identifier: str, holder: str) -> Lease | str:
         "process_started": _process_started(os.getpid()),
         "expires_at": time.time() + LEASE_SECONDS,
     }
-    with lake.database.transaction() as connection:
-        row = connection.execute(select(leases).where(key).with_for_update()).mappings().first()
-        if row is None:
-            # A second process inserting at the same moment fails on the primary key and asks again.
-            connection.execute(insert(leases).values(catalog=lake.name, identifier=identifier, **values))
-        elif row["expires_at"] < time.time() or _is_dead(dict(row)):
-            connection.execute(update(leases).where(key).values(**values))
-        else:
-            return f"{row['holder']} (process {row['pid']} on {row['host']})"
+    try:
+        with lake.database.transaction() as connection:
+            row = connection.execute(select(leases).where(key).with_for_update()).mappings().first()
+            if row is None:
+                connection.execute(insert(leases).values(catalog=lake.name, identifier=identifier, **values))
+            elif row["expires_at"] < time.time() or _is_dead(dict(row)):
+                connection.execute(update(leases).where(key).values(**values))
+            else:
+                return f"{row['holder']} (process {row['pid']} on {row['host']})"
+    except IntegrityError:
+        # Two inserted at the same moment, and the primary key let the other one through.
+        return "another process"
     return Lease(identifier, owner)
 
 
@@ -82,6 +86,16 @@ def release(lake: Lakehouse, lease: Lease) -> None:
     """Give a lease back; harmless when somebody took it over."""
     with lake.database.transaction() as connection:
         connection.execute(delete(leases).where(_held(lake, lease)))
+
+
+def forget_dead(lake: Lakehouse) -> int:
+    """Remove the leases of processes that are gone; returns how many there were."""
+    with lake.database.reading() as connection:
+        rows = connection.execute(select(leases).where(leases.c.catalog == lake.name)).mappings().all()
+    dead = [row for row in rows if row["expires_at"] < time.time() or _is_dead(dict(row))]
+    for row in dead:
+        release(lake, Lease(row["identifier"], row["owner"]))
+    return len(dead)
 
 
 def renew(lake: Lakehouse, lease: Lease) -> None:
@@ -124,12 +138,13 @@ def holding(
     """
     held: dict[str, Lease] = {}
     stop = threading.Event()
+    deadline = time.monotonic() + wait
+    # From the first lease on: waiting for the others may take longer than a lease lasts.
+    threading.Thread(target=_keep_alive, args=(lake, held, stop), daemon=True).start()
     try:
         # In one order everywhere, so that two processes never wait for each other.
-        for identifier in sorted(identifiers):
-            held[identifier] = _acquire(lake, identifier, holder, wait)
-        keeper = threading.Thread(target=_keep_alive, args=(lake, held, stop), daemon=True)
-        keeper.start()
+        for identifier in sorted(set(identifiers)):
+            held[identifier] = _acquire(lake, identifier, holder, deadline)
         yield held
     finally:
         stop.set()
@@ -141,15 +156,9 @@ def holding(
                 break
 
 
-def _acquire(lake: Lakehouse, identifier: str, holder: str, wait: float) -> Lease:
-    deadline = time.monotonic() + wait
+def _acquire(lake: Lakehouse, identifier: str, holder: str, deadline: float) -> Lease:
     while True:
-        try:
-            answer = try_acquire(lake, identifier, holder)
-        except Exception as error:
-            if "IntegrityError" not in type(error).__name__:
-                raise
-            answer = "another process"
+        answer = try_acquire(lake, identifier, holder)
         if isinstance(answer, Lease):
             return answer
         if time.monotonic() >= deadline:

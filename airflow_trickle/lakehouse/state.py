@@ -110,6 +110,8 @@ def write_status(lake: Lakehouse, connection: Connection, identifier: str, **val
             values[name] = clock.text_of(values[name])
     if isinstance(values.get("frontier"), Frontier):
         values["frontier"] = values["frontier"].as_json()
+    if values.get("error") is not None:
+        values["error"] = _storable(values["error"])
     key = (status.c.catalog == lake.name) & (status.c.identifier == identifier)
     if connection.execute(update(status).where(key).values(**values)).rowcount == 0:
         values = {"status": Status.INITIALIZING.value, "epoch": 0, **values}
@@ -142,7 +144,7 @@ def write_history(
             tick_id=tick_id,
             action=action,
             mode=result.mode.value,
-            reason=result.reason,
+            reason=_storable(result.reason),
             rows_in=result.rows_in,
             rows_inserted=result.rows_inserted,
             rows_deleted=result.rows_deleted,
@@ -151,9 +153,14 @@ def write_history(
             snapshot_id=result.snapshot_id,
             started_at=clock.text_of(started_at),
             seconds=result.seconds,
-            error=result.error,
+            error=_storable(result.error) if result.error is not None else None,
         )
     )
+
+
+def _storable(text: str) -> str:
+    """A message as every database takes it: PostgreSQL stores no NUL, and none stores half a character."""
+    return text.encode("utf-8", "replace").decode("utf-8").replace("\x00", "\N{REPLACEMENT CHARACTER}")
 
 
 def read_history(

@@ -7,6 +7,7 @@ import contextlib
 import logging
 import os
 import threading
+import time
 import uuid
 import weakref
 from collections.abc import Mapping
@@ -20,7 +21,7 @@ from airflow_trickle.spark.tuning import SESSION_SETTINGS
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from airflow_trickle.spark.channel import Endpoint
+    from airflow_trickle.spark.channel import Calls, Endpoint
 
 log = logging.getLogger(__name__)
 
@@ -152,12 +153,24 @@ def _interrupt(target: SparkTarget | None, session_id: str, *, release: bool) ->
         with channel.calls(endpoint, session_id) as call:
             stopped = call.interrupt(_INTERRUPT_SECONDS)
             if release:
-                call.release(_INTERRUPT_SECONDS)
+                _release(call)
     except (grpc.RpcError, SparkUnavailable) as error:
         # Most often the server has closed the session already.
         log.debug("Session %s on %s was not interrupted: %s", session_id, endpoint.address, error)
         return 0
     return len(stopped)
+
+
+def _release(call: Calls) -> None:
+    """End a session that was just interrupted; Spark refuses while an operation is still on its way out."""
+    import grpc
+
+    for pause in (0.1, 0.2, 0.4, 0.8, 1.6, 0):
+        try:
+            return call.release(_INTERRUPT_SECONDS)
+        except grpc.RpcError:
+            time.sleep(pause)
+    # The server itself drops sessions that nobody has used for an hour.
 
 
 class SparkProvider:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from airflow_trickle.definition.load import load_project
 from airflow_trickle.definition.records import Overrides
@@ -194,7 +196,7 @@ def test_a_byte_order_mark_is_no_part_of_the_text(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("name", "message"),
     [
         ("../q.sql", "is outside the project folder '{folder}/dags'. Move it into the folder."),
         ("/etc/hostname", "is outside the project folder '{folder}/dags'. Move it into the folder."),
@@ -205,21 +207,21 @@ def test_a_byte_order_mark_is_no_part_of_the_text(tmp_path):
         ("latin.sql", "is not UTF-8 text (byte 8). Save it as UTF-8."),
     ],
 )
-def test_a_query_file_must_be_there_and_inside(tmp_path, given, message):
+def test_a_query_file_must_be_there_and_inside(tmp_path, name, message):
     write(
         tmp_path,
         {
             "q.sql": "SELECT 1",
             "dags/query.sql": "SELECT 1",
             "dags/sub/x.sql": "SELECT 1",
-            "dags/p.yaml": f"pipeline: p\nstream_tables: {{t: {{query_file: {given}}}}}\n",
+            "dags/p.yaml": f"pipeline: p\nstream_tables: {{t: {{query_file: {name}}}}}\n",
         },
     )
     os.symlink(tmp_path / "q.sql", tmp_path / "dags" / "link.sql")
     (tmp_path / "dags" / "latin.sql").write_bytes(b"SELECT '\xfc'")
     project = load_project(tmp_path / "dags")
     assert texts(project, tmp_path) == [
-        f"dags/p.yaml:2:33: stream table 't': the query file '{given}' "
+        f"dags/p.yaml:2:33: stream table 't': the query file '{name}' "
         + message.format(folder=tmp_path).replace(f"{tmp_path}/", "")
     ]
     assert project.pipelines[0].unread[0][0] == "default.t"
@@ -272,3 +274,23 @@ def test_what_is_good_in_a_broken_file_is_kept(tmp_path):
         "p.yaml:5:16",
         "p.yaml:6:10",
     ]
+
+
+@given(st.data())
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+def test_no_file_makes_the_loader_raise(tmp_path, data):
+    """Damage a good file in a few places: problems are told in our words and with places in the file."""
+    write(tmp_path, {"p.yaml": EVERYTHING, "sql/second.sql": "SELECT 2"})
+    path = tmp_path / "p.yaml"
+    text = path.read_text(encoding="utf-8")
+    noise = st.sampled_from(
+        ["&a ", "*a", "<<: ", "{", "]", ": ", "- ", "|\n", "'", "!!int ", "1", "on", "😀"]
+    )
+    for _ in range(data.draw(st.integers(1, 4))):
+        at = data.draw(st.integers(0, len(text)))
+        text = text[:at] + data.draw(noise) + text[at + data.draw(st.integers(0, 6)) :]
+    path.write_text(text, encoding="utf-8")
+    for problem in load_project(path).problems:
+        assert problem.at.file == str(path)
+        assert problem.at.line <= text.count("\n") + 1
+        assert "Input should" not in problem.message

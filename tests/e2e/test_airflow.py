@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import shutil
+import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import duckdb
+import psutil
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 
@@ -22,16 +24,31 @@ pytestmark = [pytest.mark.e2e, pytest.mark.spark]
 DAGS = Path(__file__).parents[2] / "dags"
 SOURCES = ("customers", "orders", "order_lines")
 BROKEN = "pipeline: oops\nsources: [orders]\nstream_tables:\n  t:\n    quary: SELECT * FROM orders\n"
+#: 9 to the power of 12 rows.
+ENDLESS = f"""
+pipeline: endless
+namespace: webshop
+sources: [order_lines]
+stream_tables:
+  never_done:
+    query: SELECT SUM(HASH(a.product, l.product)) AS n FROM {
+    " CROSS JOIN ".join(f"order_lines AS {alias}" for alias in "abcdefghijkl")
+}
+"""
 #: A machine that does other things as well needs patience.
 _SECONDS = 240
 
 
 @pytest.fixture(scope="module")
 def dags(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The example, and a file that nobody can run."""
+    """The example, a file that nobody can run, and one that never ends."""
     folder = tmp_path_factory.mktemp("airflow") / "dags"
     shutil.copytree(DAGS, folder, ignore=shutil.ignore_patterns("__pycache__"))
+    # A run that happens to fall due while the test is at work would do its work for it.
+    example = folder / "webshop.yaml"
+    example.write_text(example.read_text().replace("schedule: 1d", 'schedule: "@monthly"'))
     (folder / "oops.yaml").write_text(BROKEN)
+    (folder / "endless.yaml").write_text(ENDLESS)
     return folder
 
 
@@ -62,14 +79,18 @@ def rows(table: Any) -> Counter[tuple[Any, ...]]:
     return Counter(tuple(row.values()) for row in table.to_pylist())
 
 
+def stream_tables(dags: Path) -> tuple[TableStep, ...]:
+    (plan,) = [plan for plan in plan_path(dags).plans if plan.pipeline == "webshop"]
+    return plan.tables
+
+
 def recomputed(catalog: SqlCatalog, dags: Path) -> dict[str, Counter[tuple[Any, ...]]]:
     """Every stream table as DuckDB computes it from the sources as they are now."""
-    (plan,) = plan_path(dags).plans
     with duckdb.connect() as database:
         for source in SOURCES:
             database.register(source, catalog.load_table(f"webshop.{source}").scan().to_arrow())
         expected = {}
-        for step in plan.tables:
+        for step in stream_tables(dags):
             found = database.execute(step.query).to_arrow_table()
             database.register(step.name, found)
             expected[step.identifier] = rows(found)
@@ -107,7 +128,7 @@ def words(stack: Stack, run: str, task: str, dag: str = "webshop") -> list[str]:
 
 
 def test_the_pipeline_follows_its_sources(stack: Stack, catalog: SqlCatalog, dags: Path) -> None:
-    (plan,) = plan_path(dags).plans
+    tables = stream_tables(dags)
     api = stack.api
     api.wait_for_dag("webshop")
     assert api.import_errors() == []
@@ -116,29 +137,29 @@ def test_the_pipeline_follows_its_sources(stack: Stack, catalog: SqlCatalog, dag
     api.unpause("webshop")
     first = api.wait_for_first_run("webshop")
     results = finish(stack, first)
-    assert published(catalog, plan.tables) == recomputed(catalog, dags)
+    assert published(catalog, tables) == recomputed(catalog, dags)
     assert {result["mode"] for result in results.values()} == {"FULL"}
     assert "Refreshing order_totals: first refresh." in words(stack, first, "order_totals")
     assert any(line.startswith("Pinned webshop.orders at snapshot") for line in words(stack, first, "pin"))
 
     # Second tick: the sources have changed, by plain pyiceberg.
-    before = snapshots(catalog, plan.tables)
+    before = snapshots(catalog, tables)
     webshop.change(catalog)
     results = finish(stack, api.trigger("webshop"))
-    assert published(catalog, plan.tables) == recomputed(catalog, dags)
-    assert all(after != before[name] for name, after in snapshots(catalog, plan.tables).items())
+    assert published(catalog, tables) == recomputed(catalog, dags)
+    assert all(after != before[name] for name, after in snapshots(catalog, tables).items())
     changed = {name: (result["rows_inserted"], result["rows_deleted"]) for name, result in results.items()}
     # Orders 107 and 108 are new, 106 became cheaper and 105 was cancelled: that is all that is published.
     assert changed["order_totals"] == (3, 2)
 
     # Third tick: nothing to do. Fourth: all is computed again, and found to be the same.
-    before = snapshots(catalog, plan.tables)
+    before = snapshots(catalog, tables)
     results = finish(stack, api.trigger("webshop"))
     assert {result["mode"] for result in results.values()} == {"NO_DATA"}
     results = finish(stack, api.trigger("webshop", {"full_refresh": True}))
     assert {result["mode"] for result in results.values()} == {"FULL"}
     assert all("a full refresh was asked for" in result["reason"] for result in results.values())
-    assert snapshots(catalog, plan.tables) == before
+    assert snapshots(catalog, tables) == before
 
     # The file was parsed again and again meanwhile, and every time it was the same DAG.
     assert api.call("GET", "/dags/webshop/dagVersions")["total_entries"] == 1
@@ -158,3 +179,36 @@ def test_a_broken_file_fails_where_it_is_seen(stack: Stack, dags: Path) -> None:
     assert "error_detail" not in errors[0], "no traceback before the words"
     assert message in stack.api.dag(dag_id)["doc_md"]
     assert {tag["name"] for tag in stack.api.dag(dag_id)["tags"]} == {"trickle", "broken"}
+
+
+def test_a_killed_task_leaves_no_query_behind(stack: Stack) -> None:
+    api = stack.api
+    api.wait_for_dag("endless")
+    api.unpause("endless")
+    run = api.trigger("endless")
+    spark = wait_for(lambda: _busy_spark(stack))
+
+    api.call("PATCH", f"/dags/endless/dagRuns/{run}/taskInstances/never_done", json={"new_state": "failed"})
+
+    wait_for(lambda: not _is_busy(spark))
+    wait_for(lambda: any("OPERATION_CANCELED" in line for line in words(stack, run, "never_done", "endless")))
+
+
+def wait_for(condition: Callable[[], Any], seconds: float = _SECONDS) -> Any:
+    deadline = time.monotonic() + seconds
+    while not (found := condition()):
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.2)
+    return found
+
+
+def _busy_spark(stack: Stack) -> psutil.Process | None:
+    """Spark's Java process, once the query is on it: starting up takes a core for some seconds as well."""
+    for process in stack.processes():
+        if process.name() == "java" and all(_is_busy(process) for _ in range(8)):
+            return process
+    return None
+
+
+def _is_busy(process: psutil.Process) -> bool:
+    return process.cpu_percent(interval=1.0) > 10

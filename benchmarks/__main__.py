@@ -1,0 +1,22 @@
+"""``make bench``: what the foundation costs, as ratios within one run (machines differ and are noisy)."""
+
+from __future__ import annotations
+
+import argparse
+
+from benchmarks import commits, idle, parsing
+
+PARTS = {"parsing": parsing.main, "idle": idle.main, "commits": commits.main}
+
+
+def main() -> None:
+    """Run all parts, or those named."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("parts", nargs="*", metavar="PART", help=", ".join(PARTS))
+    for name in parser.parse_args().parts or PARTS:
+        print(f"\n== {name} ==", flush=True)
+        PARTS[name]()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Thin entry scripts for spark-submit."""
