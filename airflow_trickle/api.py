@@ -45,7 +45,13 @@ class Pipeline:
         known = ", ".join(plan.pipeline for plan in planned.plans) or "none"
         wanted = f"no pipeline '{name}'" if name else f"{len(plans)} pipelines"
         raise DefinitionError(
-            [Problem(Position(str(path), 1, 1), f"there are {wanted} here (found: {known}).", "Name one of them.")]
+            [
+                Problem(
+                    Position(str(path), 1, 1),
+                    f"there are {wanted} here (found: {known}).",
+                    "Name one of them.",
+                )
+            ]
         )
 
     @property
@@ -86,9 +92,7 @@ class Pipeline:
         if as_of is not None and as_of.tzinfo is None:
             as_of = as_of.replace(tzinfo=timezone.utc)
         with open_lakehouse(self.plan.catalog) as lake, self._spark(spark) as provider:
-            return run_tick(
-                lake, self.plan, provider, as_of=as_of, full_refresh=wanted, starting=starting, done=done
-            )
+            return run_tick(lake, self.plan, provider, as_of=as_of, full_refresh=wanted, starting=starting, done=done)
 
     def _wanted(self, full_refresh: Collection[str] | bool) -> frozenset[str]:
         if isinstance(full_refresh, bool):

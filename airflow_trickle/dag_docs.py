@@ -26,8 +26,7 @@ def pipeline_doc(plan: Plan, folder: str) -> str:
         "|---|---|---|",
     ]
     lines += [
-        f"| {_code(table.name)} | {table.mode} | {_names(ref.name for ref in table.inputs)} |"
-        for table in plan.tables
+        f"| {_code(table.name)} | {table.mode} | {_names(ref.name for ref in table.inputs)} |" for table in plan.tables
     ]
     lines += ["", *(f"- **warning**: {_text(warning)}" for warning in plan.warnings)]
     return "\n".join(lines).rstrip() + "\n"

@@ -38,9 +38,7 @@ _OPTIONS: dict[str, dict[str, Any]] = {
         "itself (none).\n",
         example="none",
     ),
-    "enable_stratum_skip": _option(
-        "boolean", "True", "Skip a whole stratum when nothing it reads has changed.\n"
-    ),
+    "enable_stratum_skip": _option("boolean", "True", "Skip a whole stratum when nothing it reads has changed.\n"),
     "stratified_cycle_validation": _option(
         "boolean",
         "True",

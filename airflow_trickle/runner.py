@@ -67,7 +67,10 @@ def run_tick(
 def _held_up(step: RefreshStep, cause: str) -> tuple[TableResult, ...]:
     return tuple(
         TableResult(
-            table=table.name, status=Status.ACTIVE, mode=Mode.SKIPPED, reason=f"its input {cause} failed in this tick"
+            table=table.name,
+            status=Status.ACTIVE,
+            mode=Mode.SKIPPED,
+            reason=f"its input {cause} failed in this tick",
         )
         for table in step.tables
     )
@@ -79,5 +82,6 @@ def _raise_if_failed(plan: Plan, results: dict[str, TableResult]) -> None:
         return
     lines = [f"{result.table}: {result.error}" for result in errors]
     raise TickFailed(
-        f"{len(errors)} of {len(results)} tables of pipeline '{plan.pipeline}' failed:\n" + "\n".join(lines), results
+        f"{len(errors)} of {len(results)} tables of pipeline '{plan.pipeline}' failed:\n" + "\n".join(lines),
+        results,
     )

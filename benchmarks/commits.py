@@ -74,7 +74,8 @@ def _measure(label: str, uri: str, folder: str) -> None:
     flip_one, flip_three = (statistics.median(pair[n][1] for pair in pairs) for n in (0, 1))
     print(
         f"{label}: one table {single * 1000:.0f} ms, three tables {triple * 1000:.0f} ms = {triple / single:.2f}x "
-        f"(aim: under 3x); the flip alone {flip_one * 1000:.1f} and {flip_three * 1000:.1f} ms = {flip_three / flip_one:.2f}x",
+        f"(aim: under 3x); the flip alone {flip_one * 1000:.1f} and {flip_three * 1000:.1f} ms "
+        f"= {flip_three / flip_one:.2f}x",
         flush=True,
     )
 

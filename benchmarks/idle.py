@@ -10,6 +10,7 @@ from pathlib import Path
 from unittest import mock
 
 import pyarrow as pa
+from pyiceberg.table import Table
 
 from airflow_trickle import Mode, Pipeline
 from airflow_trickle.spark import embedded
@@ -47,7 +48,8 @@ def _measure(folder: Path) -> None:
     busy = sum(result.mode is Mode.FULL for result in results.values())
     middle = statistics.median(idle)
     print(f"idle tick: {middle:.2f} s, no Spark session opened (aim: under 1 s)")
-    print(f"a tick in which one of 10 sources moved ({busy} tables recomputed): {changed:.1f} s = {changed / middle:.0f}x idle")
+    ratio = changed / middle
+    print(f"a tick in which one of 10 sources moved ({busy} tables recomputed): {changed:.1f} s = {ratio:.0f}x idle")
 
 
 def _idle_tick(folder: Path) -> float:
@@ -63,7 +65,7 @@ def _idle_tick(folder: Path) -> float:
     return seconds
 
 
-def _prepare(folder: Path) -> list[object]:
+def _prepare(folder: Path) -> list[Table]:
     from airflow_trickle.lakehouse.catalog import open_lakehouse
 
     rows = pa.table({"id": pa.array(range(100), pa.int64()), "value": pa.array(range(100), pa.int64())})
@@ -71,7 +73,10 @@ def _prepare(folder: Path) -> list[object]:
     for number in range(TABLES):
         # Chains of five over ten sources.
         origin = f"src_{number // 5 % 10}" if number % 5 == 0 else f"t_{number - 1}"
-        lines += [f"  t_{number}:", f"    query: SELECT id, value + {number} AS value FROM {origin} WHERE value > 0"]
+        lines += [
+            f"  t_{number}:",
+            f"    query: SELECT id, value + {number} AS value FROM {origin} WHERE value > 0",
+        ]
     (folder / "idle.yaml").write_text("\n".join(lines) + "\n")
     made = []
     with open_lakehouse("trickle") as lake:

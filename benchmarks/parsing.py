@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import statistics
 import subprocess
@@ -44,9 +45,7 @@ def write_pipeline(folder: Path, tables: int) -> None:
 
 def measure(folder: Path) -> dict[str, float]:
     """One parse in a process of its own."""
-    done = subprocess.run(
-        [sys.executable, "-c", _MEASURE, str(folder)], capture_output=True, text=True, check=True
-    )
+    done = subprocess.run([sys.executable, "-c", _MEASURE, str(folder)], capture_output=True, text=True, check=True)
     found: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
     return found
 
@@ -61,8 +60,11 @@ def main() -> None:
         cpu[size] = statistics.median(run["cpu"] for run in runs)
         wall = statistics.median(run["wall"] for run in runs)
         tasks = int(runs[0]["tasks"])
-        print(f"{size:>5} tables ({tasks} tasks): {wall:.2f} s beyond `import airflow`, {cpu[size]:.2f} s of CPU", flush=True)
-    for small, large in zip(SIZES, SIZES[1:], strict=False):
+        print(
+            f"{size:>5} tables ({tasks} tasks): {wall:.2f} s beyond `import airflow`, {cpu[size]:.2f} s of CPU",
+            flush=True,
+        )
+    for small, large in itertools.pairwise(SIZES):
         growth = cpu[large] / cpu[small] / (large / small)
         print(f"growth {small} -> {large}: x{growth:.2f} of linear (aim: at most x1.3)")
     print(f"1,000 tables: {cpu[1_000]:.2f} s (aim: under 2 s)")

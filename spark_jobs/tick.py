@@ -33,7 +33,8 @@ def main() -> int:
         print(error, file=sys.stderr)
         return 1
     for result in results.values():
-        print(f"{result.table}: {result.mode}, +{result.rows_inserted} -{result.rows_deleted}: {result.reason}")
+        what = "FAILED" if result.error else f"{result.mode}, +{result.rows_inserted} -{result.rows_deleted}"
+        print(f"{result.table}: {what}: {result.reason}")
     return 1 if any(result.error for result in results.values()) else 0
 
 

@@ -52,9 +52,7 @@ class Decision:
     WORK = "work"
 
 
-def decide(
-    lake: Lakehouse, step: TableStep, tick: Tick, *, full_refresh: bool = False
-) -> Decision:
+def decide(lake: Lakehouse, step: TableStep, tick: Tick, *, full_refresh: bool = False) -> Decision:
     """Compare what the table was computed from with what this tick reads.
 
     Raises:
@@ -66,20 +64,14 @@ def decide(
     statuses = read_status(lake, wanted)
     locations = lake.locations(wanted)
     published = published_state(lake, step.identifier, statuses.get(step.identifier), locations)
-    inputs = {
-        ref.identifier: _input_state(lake, ref, tick, statuses, locations) for ref in step.inputs
-    }
+    inputs = {ref.identifier: _input_state(lake, ref, tick, statuses, locations) for ref in step.inputs}
     target = Frontier(
         inputs={name: version for name, (version, _) in inputs.items()},
         world=_merge_worlds([world for _, world in inputs.values()]),
     )
     if published and published.effective_at and published.effective_at > tick.effective_at:
-        return Decision(
-            Decision.SKIP, "a later tick has already brought it further", target, published
-        )
-    stray = [
-        ref.name for ref in step.inputs if not _sees_the_pins(inputs[ref.identifier][1], tick)
-    ]
+        return Decision(Decision.SKIP, "a later tick has already brought it further", target, published)
+    stray = [ref.name for ref in step.inputs if not _sees_the_pins(inputs[ref.identifier][1], tick)]
     if stray:
         reason = f"its input {', '.join(stray)} stands at the world of another tick; left for that tick"
         return Decision(Decision.SKIP, reason, target, published)
@@ -89,14 +81,9 @@ def decide(
 def _compare(
     lake: Lakehouse, step: TableStep, target: Frontier, published: Published | None, *, full_refresh: bool
 ) -> Decision:
-    if published is None:
-        return Decision(Decision.WORK, "first refresh", target, None)
-    if published.frontier is None:
-        return Decision(Decision.WORK, "it was reset", target, published)
-    if published.definition != step.definition:
-        return Decision(Decision.WORK, "its query changed", target, published)
-    if full_refresh:
-        return Decision(Decision.WORK, "a full refresh was asked for", target, published)
+    cause = _plain_cause(step, published, full_refresh=full_refresh)
+    if cause is not None or published is None or published.frontier is None:
+        return Decision(Decision.WORK, cause or "first refresh", target, published)
     before = published.frontier
     moved = [ref for ref in step.inputs if before.inputs.get(ref.identifier) != target.inputs[ref.identifier]]
     if not moved:
@@ -111,6 +98,17 @@ def _compare(
     if not changed:
         return Decision(Decision.ADVANCE, "inputs moved without a net change", target, published)
     return Decision(Decision.WORK, f"{', '.join(changed)} changed", target, published)
+
+
+def _plain_cause(step: TableStep, published: Published | None, *, full_refresh: bool) -> str | None:
+    """Why a table is recomputed whatever its inputs did, if so."""
+    if published is None:
+        return "first refresh"
+    if published.frontier is None:
+        return "it was reset"
+    if published.definition != step.definition:
+        return "its query changed"
+    return "a full refresh was asked for" if full_refresh else None
 
 
 def _really_changed(lake: Lakehouse, ref: InputRef, before: Version | None, after: Version) -> bool:
@@ -143,9 +141,7 @@ def _input_state(
         return version, {ref.identifier: version}
     state = published_state(lake, ref.identifier, statuses.get(ref.identifier), locations)
     if state is None or state.frontier is None:
-        raise RefreshFailed(
-            f"Input '{ref.name}' ({ref.identifier}) has no published state yet; refresh it first."
-        )
+        raise RefreshFailed(f"Input '{ref.name}' ({ref.identifier}) has no published state yet; refresh it first.")
     return state.version, state.frontier.world
 
 
@@ -159,7 +155,8 @@ def _merge_worlds(worlds: list[dict[str, Version]]) -> dict[str, Version]:
 def _sees_the_pins(world: Mapping[str, Version], tick: Tick) -> bool:
     """Whether a world agrees with this tick's pins (an input the pipeline no longer reads has no say)."""
     return all(
-        name not in tick.pins or (tick.pins[name].snapshot_id, tick.pins[name].schema_id) == (v.snapshot_id, v.schema_id)
+        name not in tick.pins
+        or (tick.pins[name].snapshot_id, tick.pins[name].schema_id) == (v.snapshot_id, v.schema_id)
         for name, v in world.items()
     )
 
@@ -186,7 +183,13 @@ def published_state(
 
 def _from_status(status: TableStatus, location: str, version: Version) -> Published:
     return Published(
-        location, version, status.epoch, status.frontier, status.definition, status.effective_at, status.tick_id
+        location,
+        version,
+        status.epoch,
+        status.frontier,
+        status.definition,
+        status.effective_at,
+        status.tick_id,
     )
 
 
@@ -197,9 +200,7 @@ def _from_summary(snapshot: Snapshot, location: str, version: Version) -> Publis
         location=location,
         version=version,
         epoch=int(said["trickle.epoch"]),
-        frontier=Frontier(
-            versions(json.loads(said["trickle.frontier"])), versions(json.loads(said["trickle.world"]))
-        ),
+        frontier=Frontier(versions(json.loads(said["trickle.frontier"])), versions(json.loads(said["trickle.world"]))),
         definition=said["trickle.definition"],
         effective_at=clock.moment_of(said["trickle.effective-at"]),
         tick_id=said["trickle.tick"],

@@ -5,11 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from airflow_trickle.errors import RefreshFailed, SparkUnavailable, TrickleError, UnsupportedTable, WarehouseUnavailable
+from airflow_trickle.errors import (
+    RefreshFailed,
+    SparkUnavailable,
+    TrickleError,
+    UnsupportedTable,
+    WarehouseUnavailable,
+)
 from airflow_trickle.lakehouse.files import cannot_write
 from airflow_trickle.plan.steps import TableStep
 
-_DISK = ("no space left on device", "disk quota exceeded", "read-only file system", "permission denied", "mkdirs failed")
+_DISK = (
+    "no space left on device",
+    "disk quota exceeded",
+    "read-only file system",
+    "permission denied",
+    "mkdirs failed",
+)
 _LOST = (
     "statuscode.unavailable",
     "connection refused",

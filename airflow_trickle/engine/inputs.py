@@ -63,9 +63,7 @@ def _find_columns_by_id(table: Table, schema: Schema) -> bool:
     if mapping is None:
         return True
     names = {field.field_id: field.names for field in parse_mapping_from_json(mapping)}
-    renamed = [
-        field.name for field in schema.fields if list(names.get(field.field_id, [])) not in ([], [field.name])
-    ]
+    renamed = [field.name for field in schema.fields if list(names.get(field.field_id, [])) not in ([], [field.name])]
     if renamed:
         raise UnsupportedTable(
             f"Table {name_of(table)} has files without field ids and renamed columns ({', '.join(renamed)}), which "

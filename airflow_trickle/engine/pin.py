@@ -57,7 +57,12 @@ def _pinned(
         as_of = known.as_of
     pins: dict[str, Version] = {}
     for identifier, location in locations.items():
-        if latest is not None and as_of is None and latest.as_of is None and latest.locations.get(identifier) == location:
+        if (
+            latest is not None
+            and as_of is None
+            and latest.as_of is None
+            and latest.locations.get(identifier) == location
+        ):
             # The same metadata file as at the last tick: no need to open it.
             pins[identifier] = latest.pins[identifier]
             continue
@@ -83,9 +88,7 @@ def _store(lake: Lakehouse, record: TickRecord) -> TickRecord:
         if first is not None and record.pins.keys() <= first.pins.keys():
             return first
         if first is not None:
-            connection.execute(
-                ticks.delete().where(ticks.c.catalog == lake.name, ticks.c.tick_id == record.tick_id)
-            )
+            connection.execute(ticks.delete().where(ticks.c.catalog == lake.name, ticks.c.tick_id == record.tick_id))
         write_tick(connection, lake, record)
     return record
 
@@ -111,9 +114,7 @@ def _missing(lake: Lakehouse, ref: InputRef) -> str:
             f"not been published yet. Run that pipeline first."
         )
     others = (
-        [table for *_, table in lake.catalog.list_tables(namespace)]
-        if lake.catalog.namespace_exists(namespace)
-        else []
+        [table for *_, table in lake.catalog.list_tables(namespace)] if lake.catalog.namespace_exists(namespace) else []
     )
     near = difflib.get_close_matches(name, others, n=1)
     hint = f"Did you mean {namespace}.{near[0]}? " if near else ""

@@ -61,7 +61,11 @@ def summary_of(run: Refresh, frontier: Frontier, *, inserted: int, deleted: int,
 
 
 def note_progress(
-    run: Refresh, connection: Connection, decision: Decision, staged: Staged | None = None, epoch: int | None = None
+    run: Refresh,
+    connection: Connection,
+    decision: Decision,
+    staged: Staged | None = None,
+    epoch: int | None = None,
 ) -> None:
     """Write the status that goes with a commit, or with finding that nothing changed."""
     published = decision.published

@@ -235,12 +235,12 @@ def _same_schema(target: Target) -> bool:
     return not target.is_new and same_columns(target.schema, target.table.metadata.schema())
 
 
-def _same_result(
-    run: Refresh, decision: Decision, lease: Lease, work: _Work, record: stagings.Staging
-) -> TableResult:
+def _same_result(run: Refresh, decision: Decision, lease: Lease, work: _Work, record: stagings.Staging) -> TableResult:
     """Nothing to publish: note only how far the inputs were read."""
     assert decision.published is not None  # noqa: S101 - a first refresh always publishes
-    result = _result(run, decision, work, epoch=decision.published.epoch, snapshot=decision.published.version.snapshot_id)
+    result = _result(
+        run, decision, work, epoch=decision.published.epoch, snapshot=decision.published.version.snapshot_id
+    )
     stagings.discard(run.lake, record)
     with run.lake.database.transaction() as connection:
         require(run.lake, connection, lease)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from sqlalchemy import delete
-from pyiceberg.catalog.sql import IcebergTables
 from pyiceberg.table import Table
+from sqlalchemy import delete
 
 from airflow_trickle.errors import CommitConflict, ForeignTable, TrickleError
 from airflow_trickle.lakehouse import staging as stagings
-from airflow_trickle.lakehouse.catalog import Lakehouse, split_identifier
+from airflow_trickle.lakehouse.catalog import CATALOG_ROWS, Lakehouse, split_identifier
 from airflow_trickle.lakehouse.commit import OWNED
 from airflow_trickle.lakehouse.files import delete_folder
 from airflow_trickle.lakehouse.leases import holding, require
@@ -54,15 +53,13 @@ def drop(lake: Lakehouse, status: TableStatus, *, force: bool = False) -> None:
     """
     readers = readers_of(lake, status.identifier)
     if readers and not force:
-        raise StillRead(
-            f"Table {status.identifier} is read by {', '.join(readers)}. Drop these first, or use --force."
-        )
+        raise StillRead(f"Table {status.identifier} is read by {', '.join(readers)}. Drop these first, or use --force.")
     with holding(lake, [status.identifier], "trickle drop") as leases:
         lease = leases[status.identifier]
         stagings.clean_table(lake, lease)
         table = _ours(lake, status.identifier)
         namespace, name = split_identifier(status.identifier)
-        rows = IcebergTables.__table__
+        rows = CATALOG_ROWS
         with lake.database.transaction() as connection:
             require(lake, connection, lease)
             forget(lake, connection, status.identifier)

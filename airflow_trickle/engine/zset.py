@@ -41,11 +41,7 @@ def net(weighted: DataFrame) -> DataFrame:
     """Equal rows added up; rows whose weights cancel are gone. NULLs are equal to NULLs here."""
     from pyspark.sql import functions as F
 
-    return (
-        weighted.groupBy(*columns(weighted))
-        .agg(F.sum(WEIGHT).alias(WEIGHT))
-        .where(F.col(WEIGHT) != 0)
-    )
+    return weighted.groupBy(*columns(weighted)).agg(F.sum(WEIGHT).alias(WEIGHT)).where(F.col(WEIGHT) != 0)
 
 
 def expand(weighted: DataFrame) -> DataFrame:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, cast
 
 from pyiceberg.catalog.sql import IcebergTables, SqlCatalog
 from pyiceberg.exceptions import NamespaceAlreadyExistsError
@@ -15,6 +15,7 @@ from pyiceberg.serializers import FromInputFile
 from pyiceberg.table import Table
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.utils.config import Config
+from sqlalchemy import Table as SqlTable
 from sqlalchemy import event, or_, select
 from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 
@@ -22,6 +23,9 @@ from airflow_trickle.definition.settings import trickle_home
 from airflow_trickle.errors import CatalogUnavailable, WarehouseUnavailable
 from airflow_trickle.lakehouse import tables as state_tables
 from airflow_trickle.lakehouse.database import SQLITE_BUSY_SECONDS, Database, unreachable
+
+#: One row per Iceberg table: where its current metadata is.
+CATALOG_ROWS = cast(SqlTable, IcebergTables.__table__)
 
 #: PostgreSQL and SQLite both take thousands of bound values; stay well below either limit.
 _IDENTIFIERS_PER_QUERY = 500
@@ -62,7 +66,7 @@ class Lakehouse:
         for identifier in identifiers:
             namespace, table = split_identifier(identifier)
             by_namespace.setdefault(namespace, []).append(table)
-        rows = IcebergTables.__table__
+        rows = CATALOG_ROWS
         query = select(rows.c.table_namespace, rows.c.table_name, rows.c.metadata_location).where(
             rows.c.catalog_name == self.name,
             or_(
@@ -165,18 +169,16 @@ def open_lakehouse(name: str = "trickle", **overrides: str) -> Lakehouse:
     _require_sql(name, properties)
     database = Database(properties["uri"], name)
     _make_embedded_folders(properties)
+    # First: it also makes pyiceberg's tables, under a lock. Left to itself, pyiceberg fails when two processes
+    # open a new catalog at once.
+    state_tables.install(database)
     try:
         catalog = SqlCatalog(name, **properties)
     except SQLAlchemyError as error:
-        # Two processes may have created the catalog's tables at the same moment: the second try sees them.
-        try:
-            catalog = SqlCatalog(name, **properties)
-        except SQLAlchemyError:
-            raise CatalogUnavailable(unreachable(database.where, error)) from error
+        raise CatalogUnavailable(unreachable(database.where, error)) from error
     if database.is_sqlite:
         event.listen(catalog.engine, "connect", _wait_for_locks)
         catalog.engine.dispose()
-    state_tables.install(database)
     return Lakehouse(catalog, database)
 
 

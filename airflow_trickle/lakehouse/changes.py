@@ -90,6 +90,4 @@ def _read(table: Table, files: tuple[DataFile, ...], schema: Schema, weight: int
     scan = ArrowScan(table.metadata, table.io, schema, AlwaysTrue())
     rows = scan.to_table([FileScanTask(file) for file in files])
     weights = pa.array([weight] * len(rows), pa.int64())
-    return pa.table(
-        [weights, *rows.columns], names=[str(number) for number in range(1 + len(schema.fields))]
-    )
+    return pa.table([weights, *rows.columns], names=[str(number) for number in range(1 + len(schema.fields))])

@@ -134,9 +134,7 @@ def iceberg_schema(spark: dict[str, Any], previous: Schema | None, last_id: int)
     """
     ids = count(last_id + 1)
     if (twice := _first_twice(column["name"] for column in spark["fields"])) is not None:
-        raise UnsupportedTable(
-            f"the query has two columns named '{twice}'. Give one of them another name with AS."
-        )
+        raise UnsupportedTable(f"the query has two columns named '{twice}'. Give one of them another name with AS.")
     fields = []
     for column in spark["fields"]:
         name = column["name"]

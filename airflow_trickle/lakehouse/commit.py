@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow.parquet as pq
-from pyiceberg.catalog.sql import IcebergTables
 from pyiceberg.io.pyarrow import parquet_file_to_data_file
 from pyiceberg.manifest import DataFile
 from pyiceberg.partitioning import UNPARTITIONED_PARTITION_SPEC
@@ -27,7 +26,7 @@ from sqlalchemy import insert as sql_insert
 from sqlalchemy.exc import IntegrityError
 
 from airflow_trickle.errors import CommitConflict, UnsupportedTable
-from airflow_trickle.lakehouse.catalog import Lakehouse, split_identifier
+from airflow_trickle.lakehouse.catalog import CATALOG_ROWS, Lakehouse, split_identifier
 from airflow_trickle.lakehouse.columns import has_collections, same_columns
 from airflow_trickle.lakehouse.files import reported
 from airflow_trickle.lakehouse.producers import (
@@ -94,9 +93,7 @@ def new_target(lake: Lakehouse, identifier: str, schema: Schema) -> Target:
 
 def data_files(table: Table, schema: Schema, locations: Iterable[str]) -> list[DataFile]:
     """Written Parquet files with their row counts and column bounds; empty ones are left out."""
-    metadata = table.metadata.model_copy(
-        update={"schemas": [schema], "current_schema_id": schema.schema_id}
-    )
+    metadata = table.metadata.model_copy(update={"schemas": [schema], "current_schema_id": schema.schema_id})
     locations = list(locations)
     if locations:
         _check_field_ids(table, schema, locations[0])
@@ -167,7 +164,7 @@ def _transaction(target: Target) -> Transaction:
     transaction = ChangeTransaction(target.table)
     if not same_columns(target.schema, target.table.metadata.schema()):
         transaction._apply(
-            (AddSchemaUpdate(schema_=target.schema), SetCurrentSchemaUpdate(schema_id=-1)),
+            (AddSchemaUpdate(schema=target.schema), SetCurrentSchemaUpdate(schema_id=-1)),  # type: ignore[call-arg]
         )
         if has_collections(target.schema) or NAME_MAPPING in target.table.metadata.properties:
             mapping = create_mapping_from_schema(target.schema).model_dump_json()
@@ -207,7 +204,7 @@ def commit(
 
 def _flip(lake: Lakehouse, connection: Connection, table: Staged) -> None:
     namespace, name = split_identifier(table.identifier)
-    rows = IcebergTables.__table__
+    rows = CATALOG_ROWS
     if table.expected is None:
         row = lake.catalog._create_table_row(namespace, name, table.location)
         try:

@@ -75,8 +75,7 @@ def _is_dead(row: dict[str, Any]) -> bool:
         process = psutil.Process(row["pid"])
         # A process id is used again; a zombie holds nothing.
         return bool(
-            abs(process.create_time() - row["process_started"]) > 1.0
-            or process.status() == psutil.STATUS_ZOMBIE
+            abs(process.create_time() - row["process_started"]) > 1.0 or process.status() == psutil.STATUS_ZOMBIE
         )
     except psutil.NoSuchProcess:
         return True
@@ -101,16 +100,12 @@ def forget_dead(lake: Lakehouse) -> int:
 def renew(lake: Lakehouse, lease: Lease) -> None:
     """Say that the holder is alive."""
     with lake.database.transaction() as connection:
-        connection.execute(
-            update(leases).where(_held(lake, lease)).values(expires_at=time.time() + LEASE_SECONDS)
-        )
+        connection.execute(update(leases).where(_held(lake, lease)).values(expires_at=time.time() + LEASE_SECONDS))
 
 
 def require(lake: Lakehouse, connection: Connection, lease: Lease) -> None:
     """Inside a commit: fail unless the lease is still ours, and keep it so until the commit is done."""
-    held = connection.execute(
-        update(leases).where(_held(lake, lease)).values(expires_at=time.time() + LEASE_SECONDS)
-    )
+    held = connection.execute(update(leases).where(_held(lake, lease)).values(expires_at=time.time() + LEASE_SECONDS))
     if held.rowcount != 1:
         raise CommitConflict(
             f"Table {lease.identifier} was taken over by another process while this one was refreshing it; "
@@ -120,11 +115,7 @@ def require(lake: Lakehouse, connection: Connection, lease: Lease) -> None:
 
 
 def _held(lake: Lakehouse, lease: Lease) -> Any:
-    return (
-        (leases.c.catalog == lake.name)
-        & (leases.c.identifier == lease.identifier)
-        & (leases.c.owner == lease.owner)
-    )
+    return (leases.c.catalog == lake.name) & (leases.c.identifier == lease.identifier) & (leases.c.owner == lease.owner)
 
 
 @contextmanager

@@ -46,7 +46,14 @@ class Staging:
 
 
 def begin(
-    lake: Lakehouse, *, lease: Lease, table_location: str, pipeline: str, tick_id: str, spark: str | None, new_table: bool
+    lake: Lakehouse,
+    *,
+    lease: Lease,
+    table_location: str,
+    pipeline: str,
+    tick_id: str,
+    spark: str | None,
+    new_table: bool,
 ) -> Staging:
     """Write the record of a staging, before any file of it exists."""
     record = Staging(str(uuid.uuid4()), lease.identifier, table_location, spark)
@@ -101,7 +108,8 @@ def remove_staged_files(io: FileIO, record: Staging) -> None:
     delete_folder(io, record.data_folder)
     if exists(io, record.metadata_folder):
         delete_files(
-            io, [path for path in list_files(io, record.metadata_folder) if record.staging_id in path.rsplit("/", 1)[-1]]
+            io,
+            [path for path in list_files(io, record.metadata_folder) if record.staging_id in path.rsplit("/", 1)[-1]],
         )
 
 
@@ -119,7 +127,7 @@ def leftovers(lake: Lakehouse, *, identifier: str | None = None, pipeline: str |
         ]
 
 
-def clean_table(lake: Lakehouse, lease: Lease, interrupt: Callable[[str], None] | None = None) -> int:
+def clean_table(lake: Lakehouse, lease: Lease, interrupt: Callable[[str], object] | None = None) -> int:
     """Under its lease, remove what earlier refreshes of a table left; returns how many there were.
 
     ``interrupt`` gets the Spark session of each leftover: a client that died leaves its query running, and
@@ -134,7 +142,7 @@ def clean_table(lake: Lakehouse, lease: Lease, interrupt: Callable[[str], None] 
     return len(found)
 
 
-def clean_pipeline(lake: Lakehouse, pipeline: str, interrupt: Callable[[str], None] | None = None) -> int:
+def clean_pipeline(lake: Lakehouse, pipeline: str, interrupt: Callable[[str], object] | None = None) -> int:
     """Remove what dead processes left in a pipeline; tables that are being refreshed are left alone."""
     cleaned = 0
     for identifier in sorted({record.identifier for record in leftovers(lake, pipeline=pipeline)}):

@@ -6,6 +6,7 @@ and for what has no snapshot: failures, ticks, leases, unfinished work.
 
 from __future__ import annotations
 
+from pyiceberg.catalog.sql import SqlCatalogBaseTable
 from sqlalchemy import (
     BigInteger,
     Boolean,
@@ -135,11 +136,12 @@ staging = Table(
 
 
 def install(database: Database) -> None:
-    """Create the state tables where they are missing; refuse a newer layout than this version knows."""
+    """Create the catalog's and the state tables where they are missing; refuse a layout this version does not know."""
     found = _installed_version(database)
     if found is None:
         with database.transaction() as connection:
             _one_installer_at_a_time(connection)
+            SqlCatalogBaseTable.metadata.create_all(connection, checkfirst=True)
             metadata.create_all(connection, checkfirst=True)
             if connection.execute(select(meta.c.value).where(meta.c.key == "schema_version")).first() is None:
                 connection.execute(insert(meta).values(key="schema_version", value=str(SCHEMA_VERSION)))

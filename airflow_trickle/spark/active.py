@@ -18,7 +18,8 @@ def activated(session: SparkSession) -> Iterator[None]:
 
     Only for this thread and only for the block, so that other work in the process keeps its own.
     """
-    if not hasattr(session, "client"):
+    # Not by trying an attribute: a classic session answers with an error of its own.
+    if not type(session).__module__.startswith("pyspark.sql.connect"):
         yield
         return
     from pyspark.sql.connect.session import SparkSession as ConnectSession

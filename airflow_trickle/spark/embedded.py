@@ -90,9 +90,8 @@ def ensure_running() -> ServerInfo:
             state = _await_start(files)
         if state is not None and _fits(files, state) and channel.answers(state, ANSWER_SECONDS, tries=2):
             return _info(files, state)
-        if state is not None or files.supervised():
-            log.info("Restarting the embedded Spark server.")
-            _end(files)
+        # Also when nothing runs: what a killed one left behind, its record first of all, must not be found.
+        _end(files)
         return _start(files)
 
 

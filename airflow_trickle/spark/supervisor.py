@@ -31,13 +31,7 @@ from types import FrameType
 import psutil
 
 from airflow_trickle.errors import SparkUnavailable
-from airflow_trickle.spark.state import (
-    ServerFiles,
-    ServerState,
-    end_process,
-    hold,
-    process_started,
-)
+from airflow_trickle.spark.state import ServerFiles, ServerState, hold, process_started
 
 #: Exit code: another supervisor is there already.
 TAKEN = 3
@@ -89,7 +83,7 @@ def main(home: str) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     server: Server | None = None
     try:
-        _sweep(files)
+        _empty(files)  # a predecessor may have been killed
         server = _spawn(files, launch)
         state = _introduce(files, launch, server)
         _watch(files, server, state, launch.idle_seconds)
@@ -104,15 +98,6 @@ def main(home: str) -> None:
 
 def _stop(_signal: int, _frame: FrameType | None) -> None:
     sys.exit(0)
-
-
-def _sweep(files: ServerFiles) -> None:
-    """Remove what a predecessor left that was killed: its JVM and its scratch files."""
-    left = files.read()
-    files.forget()
-    if left is not None:
-        end_process(left.pid, left.pid_started, signal.SIGKILL, 10)
-    _empty(files)
 
 
 def _empty(files: ServerFiles) -> None:
@@ -159,7 +144,7 @@ def _introduce(files: ServerFiles, launch: Launch, server: Server) -> ServerStat
 
 
 def _die_with_parent() -> Callable[[], object] | None:
-    """On Linux the kernel kills the JVM if the supervisor is killed; elsewhere the next start does."""
+    """On Linux the kernel kills the JVM if the supervisor is killed; elsewhere the next starter does."""
     if not sys.platform.startswith("linux"):
         return None
     prctl = ctypes.CDLL(None).prctl

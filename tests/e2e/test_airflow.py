@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import time
 from collections import Counter
@@ -186,29 +187,33 @@ def test_a_killed_task_leaves_no_query_behind(stack: Stack) -> None:
     api.wait_for_dag("endless")
     api.unpause("endless")
     run = api.trigger("endless")
-    spark = wait_for(lambda: _busy_spark(stack))
+    wait_for(lambda: ("never_done", "running") in states(stack, "endless", run))
+    wait_for(lambda: busy_spark(stack))
+    assert ("never_done", "running") in states(stack, "endless", run)
 
     api.call("PATCH", f"/dags/endless/dagRuns/{run}/taskInstances/never_done", json={"new_state": "failed"})
 
-    wait_for(lambda: not _is_busy(spark))
-    wait_for(lambda: any("OPERATION_CANCELED" in line for line in words(stack, run, "never_done", "endless")))
+    wait_for(lambda: not busy_spark(stack))
+    log = "\n".join(words(stack, run, "never_done", "endless"))
+    assert "stream table 'never_done' was not refreshed" in log
+    assert "OPERATION_CANCELED" in log
 
 
-def wait_for(condition: Callable[[], Any], seconds: float = _SECONDS) -> Any:
+def states(stack: Stack, dag: str, run: str) -> set[tuple[str, str]]:
+    return {(task["task_id"], task["state"]) for task in stack.api.tasks(dag, run)}
+
+
+def wait_for(condition: Callable[[], bool], seconds: float = _SECONDS) -> None:
     deadline = time.monotonic() + seconds
-    while not (found := condition()):
+    while not condition():
         assert time.monotonic() < deadline, "waited in vain"
         time.sleep(0.2)
-    return found
 
 
-def _busy_spark(stack: Stack) -> psutil.Process | None:
-    """Spark's Java process, once the query is on it: starting up takes a core for some seconds as well."""
+def busy_spark(stack: Stack) -> bool:
+    """Whether Spark's server computes: four seconds on end, since it is busy at its start as well."""
     for process in stack.processes():
-        if process.name() == "java" and all(_is_busy(process) for _ in range(8)):
-            return process
-    return None
-
-
-def _is_busy(process: psutil.Process) -> bool:
-    return process.cpu_percent(interval=1.0) > 10
+        with contextlib.suppress(psutil.NoSuchProcess):
+            if any("SparkConnectServer" in argument for argument in process.cmdline()):
+                return all(process.cpu_percent(interval=1.0) > 10 for _ in range(4))
+    return False

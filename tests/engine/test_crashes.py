@@ -53,9 +53,7 @@ POINTS = {
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
-def shop(
-    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spark_home: Path
-) -> World:
+def shop(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spark_home: Path) -> World:
     uri = f"sqlite:///{tmp_path}/catalog.db" if request.param == "sqlite" else new_database()
     world = World(tmp_path, uri)
     monkeypatch.setenv("PYICEBERG_CATALOG__TRICKLE__URI", uri)
@@ -67,7 +65,11 @@ def shop(
 
 def die(world: World, point: str) -> None:
     done = subprocess.run(
-        [sys.executable, "-c", DIES, str(world.yaml), *POINTS[point]], capture_output=True, text=True, timeout=120
+        [sys.executable, "-c", DIES, str(world.yaml), *POINTS[point]],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
     )
     assert done.returncode == -signal.SIGKILL, done.stderr
 
@@ -125,14 +127,25 @@ def test_killed_while_spark_is_writing(shop: World) -> None:
     """The client dies in the middle of the write; Spark's query is stopped and its files go."""
     if shop.uri.startswith("postgresql"):
         pytest.skip("one database is enough for what happens on Spark's side")
-    shop.define({"copy": "SELECT r.id, t.name FROM t CROSS JOIN (SELECT id FROM range(0, 400000000)) AS r", "n": "SELECT 1 AS n FROM t"})
+    shop.define(
+        {
+            "copy": "SELECT r.id, t.name FROM t CROSS JOIN (SELECT id FROM range(0, 400000000)) AS r",
+            "n": "SELECT 1 AS n FROM t",
+        }
+    )
     child = subprocess.Popen(
-        [sys.executable, "-c", "import sys; from airflow_trickle import Pipeline; Pipeline.load(sys.argv[1]).tick()", str(shop.yaml)],
+        [
+            sys.executable,
+            "-c",
+            "import sys; from airflow_trickle import Pipeline; Pipeline.load(sys.argv[1]).tick()",
+            str(shop.yaml),
+        ],
         stderr=subprocess.DEVNULL,
     )
     deadline = time.monotonic() + 60
     while not any("_temporary" in name and name.endswith(".parquet") for name in shop.files()):
-        assert time.monotonic() < deadline and child.poll() is None
+        assert time.monotonic() < deadline
+        assert child.poll() is None
         time.sleep(0.1)
     os.kill(child.pid, signal.SIGKILL)
     child.wait()

@@ -38,7 +38,11 @@ def test_an_edit_with_the_same_result_publishes_nothing(world: World) -> None:
     start(world)
     world.define({"s": "SELECT id, name FROM t WHERE id > 0", "after": "SELECT COUNT(*) AS n FROM s"})
     results = world.tick()
-    assert (results["s"].mode, results["s"].changed, results["after"].mode) == (Mode.FULL, False, Mode.NO_DATA)
+    assert (results["s"].mode, results["s"].changed, results["after"].mode) == (
+        Mode.FULL,
+        False,
+        Mode.NO_DATA,
+    )
     assert {result.mode for result in world.tick().values()} == {Mode.NO_DATA}
 
 
@@ -109,4 +113,7 @@ def test_old_snapshots_stay_readable_after_a_schema_change(world: World) -> None
     world.define({"s": "SELECT id, CAST(id AS STRING) AS name, true AS ok FROM t"})
     world.tick()
     old = world.outside.load_table("default.s").scan(snapshot_id=first).to_arrow()
-    assert sorted(old.to_pylist(), key=lambda row: row["id"]) == [{"id": 1, "name": "a"}, {"id": 2, "name": None}]
+    assert sorted(old.to_pylist(), key=lambda row: row["id"]) == [
+        {"id": 1, "name": "a"},
+        {"id": 2, "name": None},
+    ]

@@ -92,9 +92,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", str(folder)], check=False)
 
 
-def test_a_disk_that_fills_up_while_writing(
-    world: World, monkeypatch: pytest.MonkeyPatch, small_disk: Path
-) -> None:
+def test_a_disk_that_fills_up_while_writing(world: World, monkeypatch: pytest.MonkeyPatch, small_disk: Path) -> None:
     start(world, "SELECT t.id, uuid() AS u FROM t CROSS JOIN range(0, 500000)")
     monkeypatch.setenv("PYICEBERG_CATALOG__TRICKLE__WAREHOUSE", f"file://{small_disk}")
     assert error_of(world) == (
@@ -129,7 +127,8 @@ def test_a_query_that_spark_does_not_accept(world: World) -> None:
         ),
         (
             "SELECT NULL AS nothing FROM t",
-            "column 'nothing' has type void, which an Iceberg table cannot hold. Give NULL a type: CAST(NULL AS STRING).",
+            "column 'nothing' has type void, which an Iceberg table cannot hold. "
+            "Give NULL a type: CAST(NULL AS STRING).",
         ),
         (
             "SELECT id AS __trickle_x FROM t",
@@ -197,4 +196,3 @@ def test_lost_state_is_found_again_in_the_snapshots(world: World) -> None:
     assert world.tick()["s"].reason == "no input changed"
     world.append("t", {"id": 3})
     assert world.tick()["s"].rows_inserted == 1
-

@@ -59,8 +59,8 @@ def open_one(uri: str, warehouse: str, start: Barrier, answers: Any) -> None:
 def test_eight_processes_may_open_a_fresh_catalog_at_once(kind: str, tmp_path: Path) -> None:
     # A fork server has imported the package once; the eight start from there.
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload([__name__])
-    for number in range(5):
+    context.set_forkserver_preload([__name__, "psycopg2", "sqlalchemy.dialects.postgresql"])
+    for number in range(60):
         uri = f"sqlite:///{tmp_path}/catalog-{number}.db" if kind == "sqlite" else new_database()
         start, answers = context.Barrier(8), context.Queue()
         arguments = (uri, f"file://{tmp_path}/warehouse-{number}", start, answers)
@@ -244,7 +244,7 @@ def history_of(identifier: str, **changes: Any) -> dict[str, Any]:
 
 def test_history_is_read_newest_first_and_by_table_pipeline_and_tick(lake: Lakehouse) -> None:
     with writing(lake) as connection:
-        for number in range(3):
+        for number in range(60):
             write_history(
                 lake, connection, result(epoch=number), **history_of("default.a", tick_id=f"tick {number}")
             )

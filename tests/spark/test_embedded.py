@@ -106,16 +106,20 @@ def test_kill_9_of_the_supervisor_and_a_state_file_with_a_reused_pid(files, monk
     os.kill(left.supervisor_pid, signal.SIGKILL)
     eventually(lambda: process_started(left.pid) is None)  # the JVM dies with it
     assert embedded.status().state == "stopped"
-    with subprocess.Popen(["sleep", "600"]) as innocent:
+    innocent = subprocess.Popen(["sleep", "600"])
+    try:
         # The pid of the JVM now belongs to somebody else.
         stale = replace(state, pid=innocent.pid, supervisor_pid=innocent.pid)
         files.write(stale)
         assert not is_process(innocent.pid, stale.pid_started)
         monkeypatch.setenv("TRICKLE_SPARK_IDLE_MINUTES", "0.1")
-        began = embedded.ensure_running()
-        assert began.started
+        info = embedded.ensure_running()
+        assert info.started
+        assert info.port != left.port
         assert innocent.poll() is None, "the other process was not touched"
+    finally:
         innocent.kill()
+        innocent.wait()
 
 
 def test_it_ends_when_nobody_uses_it(files):

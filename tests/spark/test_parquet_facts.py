@@ -1,4 +1,4 @@
-"""What reading and writing Iceberg's files relies on in Spark; if one of these fails, look at lakehouse/ first."""
+"""What reading and writing Iceberg files relies on in Spark; if one fails, look at lakehouse/ first."""
 
 from __future__ import annotations
 

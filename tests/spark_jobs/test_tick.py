@@ -23,10 +23,15 @@ def submit(world: World, *options: str) -> subprocess.CompletedProcess[str]:
     }
     environment.pop("SPARK_CONNECT_MODE_ENABLED", None)
     script = str(ROOT / "spark_jobs" / "tick.py")
+    quiet = ["--conf", "spark.ui.enabled=false", "--conf", "spark.log.level=ERROR"]
     return subprocess.run(
-        [str(SUBMIT), "--master", "local[2]", "--conf", "spark.ui.enabled=false", script, "--pipeline", str(world.yaml), *options],
-        env=environment, capture_output=True, text=True, timeout=240, check=False,
-    )  # fmt: skip
+        [str(SUBMIT), "--master", "local[2]", *quiet, script, "--pipeline", str(world.yaml), *options],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
 
 
 @pytest.mark.timeout(400)
@@ -45,4 +50,4 @@ def test_a_submitted_tick_refreshes_the_tables_on_a_plain_spark_driver(tmp_path:
     world.define({"s": "SELECT nope FROM t"})
     third = submit(world)
     assert third.returncode == 1
-    assert "stream table 's' was not refreshed: Spark does not accept its query" in third.stderr
+    assert "stream table 's' was not refreshed: Spark does not accept its query" in third.stdout + third.stderr
