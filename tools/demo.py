@@ -68,7 +68,7 @@ def main() -> int:
 def _isolated() -> dict[str, str]:
     """The demo works on its own folder, whatever catalog or Spark this machine is set up for."""
     for name in list(os.environ):
-        if name.startswith(("PYICEBERG_", "AIRFLOW_CONN_TRICKLE", "AIRFLOW__")):
+        if name.startswith(("PYICEBERG_", "TRICKLE_", "AIRFLOW_CONN_TRICKLE", "AIRFLOW__")):
             del os.environ[name]
     mine = {
         "AIRFLOW_HOME": str(HOME / "airflow"),
@@ -158,9 +158,7 @@ def _report(api: AirflowApi, run: str) -> None:
         for result in api.xcom(PIPELINE, run, task["task_id"]):
             rows = (result["rows_in"], result["rows_inserted"], result["rows_deleted"])
             counts = ("" if count is None else str(count) for count in rows)
-            table.add_row(
-                result["table"], result["mode"], result["reason"], *counts, f"{result['seconds']:.1f}"
-            )
+            table.add_row(result["table"], result["mode"], result["reason"], *counts, f"{result['seconds']:.1f}")
     console.print(table)
 
 
@@ -175,17 +173,22 @@ def _show(catalog: Any, name: str) -> None:
 
 
 def _how_to_look(stack: Stack, stay: bool) -> None:
+    tables = (HOME / "airflow" / "trickle").relative_to(ROOT)
+    lines = [f"The tables are Iceberg tables in {tables}."]
     if stay:
-        console.print(f"Airflow's UI: [bold]{stack.url}[/]  user {stack.user}  password {stack.password}")
-        console.print(f"(the password is in {stack.passwords_file.relative_to(ROOT)})")
-        console.print(f"Its command line: AIRFLOW_HOME={stack.home} .venv/bin/airflow dags list")
-        console.print("Ctrl-C stops Airflow and Spark.")
+        lines += [
+            f"Airflow's UI: [bold]{stack.url}[/]  user {stack.user}  password {stack.password}",
+            f"(the password is in {stack.passwords_file.relative_to(ROOT)})",
+            f"Its command line: AIRFLOW_HOME={stack.home} .venv/bin/airflow dags list",
+            "Ctrl-C stops Airflow and Spark.",
+        ]
     else:
-        console.print(
-            "To look at it in Airflow's UI, run [bold]make up[/]: the same, but it stays up, and tells\n"
-            "where the UI is, who may log in and with which password."
-        )
-    console.print(f"The tables are Iceberg tables in {(HOME / 'airflow' / 'trickle').relative_to(ROOT)}.")
+        lines += [
+            "To look at it in Airflow's UI, run [bold]make up[/]: the same, but it stays up, and tells where",
+            "the UI is, who may log in and with which password.",
+        ]
+    for line in lines:
+        console.print(line, soft_wrap=True)
 
 
 def _wait_for_ctrl_c() -> None:

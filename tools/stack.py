@@ -152,8 +152,7 @@ class Stack:
     def _remember(self) -> None:
         """Write down what runs, for the next start if this process is killed before it can stop it."""
         started = {
-            part: [process.pid, psutil.Process(process.pid).create_time()]
-            for part, process in self._processes.items()
+            part: [process.pid, psutil.Process(process.pid).create_time()] for part, process in self._processes.items()
         }
         (self.home / "out" / "processes.json").write_text(json.dumps(started), encoding="utf-8")
 
@@ -238,9 +237,7 @@ class Stack:
         while True:
             for part, process in self._processes.items():
                 if process.poll() is not None:
-                    raise StackError(
-                        f"the {part} ended with {process.returncode} at start:\n{_tail(self._log(part))}"
-                    )
+                    raise StackError(f"the {part} ended with {process.returncode} at start:\n{_tail(self._log(part))}")
             health = self.api.health()
             for part in _HEALTHY:
                 if health.get(part) == "healthy" and part not in ready:

@@ -72,9 +72,7 @@ def change(catalog: Catalog) -> list[str]:
     customers.append(_rows("customers", [(6, "Sophie", "FR")]))
     orders = catalog.load_table("webshop.orders")
     orders.append(_rows("orders", [(107, 6, date(2026, 3, 4), "paid"), (108, 2, date(2026, 3, 4), "paid")]))
-    orders.overwrite(
-        _rows("orders", [(105, 5, date(2026, 3, 3), "cancelled")]), overwrite_filter="order_id == 105"
-    )
+    orders.overwrite(_rows("orders", [(105, 5, date(2026, 3, 3), "cancelled")]), overwrite_filter="order_id == 105")
     lines = catalog.load_table("webshop.order_lines")
     lines.append(_rows("order_lines", [(107, "grinder", 2, "119.00"), (108, "mug", 6, "7.50")]))
     lines.delete("order_id == 106 and product == 'kettle'")

@@ -1,20 +1,21 @@
-"""``trickle init``, ``validate`` and ``plan``: nothing here starts Spark or opens a catalog."""
+"""``trickle init``, ``validate`` and ``plan``: nothing here starts Spark; only sample data needs a catalog."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.text import Text
 
-from airflow_trickle.cli.output import AsJson, err, out, print_json
+from airflow_trickle.cli.opening import PathArgument, lakehouse, planned
+from airflow_trickle.cli.output import AsJson, counted, err, out, print_json
 from airflow_trickle.errors import TrickleError
-from airflow_trickle.plan.build import PlannedProject, plan_path
-from airflow_trickle.plan.explain import explain_json, explain_text
 
-PathArgument = Annotated[Path, typer.Argument(help="A pipeline's YAML file, or a folder of them.")]
+if TYPE_CHECKING:
+    from airflow_trickle.plan.build import PlannedProject
 
-_DAG_FILE = '''"""Airflow finds the stream tables of this folder here."""
+_DAG_FILE = '''"""Turns every pipeline file of this folder into an Airflow DAG."""
 
 from pathlib import Path
 
@@ -51,11 +52,17 @@ def register(app: typer.Typer) -> None:
 
 
 def init(
-    folder: Annotated[Path, typer.Argument(help="The folder of the project.")] = Path(),
-    sample_data: Annotated[bool, typer.Option("--sample-data", help="Also create the source table.")] = False,
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="The folder of the project.")] = Path(),
+    sample_data: Annotated[
+        bool, typer.Option("--sample-data", help="Also create the source table of the example.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Write a first pipeline, the file that shows it to Airflow, and the schema for editors."""
+    """Write a first pipeline.
+
+    Writes below FOLDER/dags an example pipeline, the file that shows it to Airflow, and the JSON Schema
+    with which editors complete and check pipeline files. Files that are there already are kept.
+    """
     from airflow_trickle.definition.schema import schema_text
 
     dags = folder / "dags"
@@ -64,90 +71,80 @@ def init(
         dags / "example.yaml": _EXAMPLE,
         dags / "pipeline.schema.json": schema_text(),
     }
-    written, kept = [], []
-    try:
-        dags.mkdir(parents=True, exist_ok=True)
-        for path, text in wanted.items():
-            if path.exists():
-                kept.append(str(path))
-                continue
-            path.write_text(text, encoding="utf-8")
-            written.append(str(path))
-    except OSError as error:
-        raise TrickleError(f"Cannot write below {folder}: {error.strerror}. Choose another folder.") from error
+    written, kept = _write(folder, wanted)
     created = _create_sample() if sample_data else []
     if as_json:
         print_json({"written": written, "kept": kept, "tables": created})
         return
     for path in written:
-        out.print(f"wrote   {path}")
+        out.print(f"wrote    {path}")
     for path in kept:
-        out.print(f"kept    {path} (it was there already)")
+        out.print(f"kept     {path} (it was there already)")
     for table in created:
-        out.print(f"created table {table}")
-    steps = f"trickle validate {dags}" + (f", then: trickle run {dags}" if sample_data else "")
-    out.print(f"Next: {steps}", highlight=False)
+        out.print(f"created  table {table}")
+    if sample_data and not created:
+        out.print("kept     table default.sales (it was there already)")
+    out.print(f"Next: trickle {'run' if sample_data else 'validate'} {dags}")
+
+
+def _write(folder: Path, wanted: dict[Path, str]) -> tuple[list[str], list[str]]:
+    written: list[str] = []
+    kept: list[str] = []
+    try:
+        for path, text in wanted.items():
+            if path.exists():
+                kept.append(str(path))
+                continue
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+            written.append(str(path))
+    except OSError as error:
+        raise TrickleError(f"Cannot write below '{folder}': {error.strerror}. Choose another folder.") from error
+    return written, kept
 
 
 def _create_sample() -> list[str]:
-    import datetime as dt
+    from airflow_trickle.lakehouse.sample import SAMPLE, create_sample
 
-    import pyarrow as pa
-
-    from airflow_trickle.cli.opening import lakehouse
-
-    rows = pa.table(
-        {
-            "sold_on": [dt.date(2026, 1, 1), dt.date(2026, 1, 1), dt.date(2026, 1, 2)],
-            "pieces": pa.array([2, 1, 5], pa.int64()),
-            "price": pa.array(["9.50", "20.00", "3.00"]).cast(pa.decimal128(10, 2)),
-        }
-    )
     with lakehouse(None) as lake:
-        if lake.table("default.sales") is not None:
-            return []
-        lake.ensure_namespace("default.sales")
-        lake.catalog.create_table("default.sales", schema=rows.schema).append(rows)
-    return ["default.sales"]
+        return [SAMPLE] if create_sample(lake) else []
 
 
 def validate(path: PathArgument = Path("dags"), as_json: AsJson = False) -> None:
-    """Check definitions: all problems of all files at once. Exit code 1 if there are any."""
-    planned = plan_path(path)
+    """Check definitions: all problems of all files at once."""
+    project = planned(path)
     if as_json:
         print_json(
             {
-                "valid": not planned.broken,
-                "pipelines": [p.pipeline for p in planned.plans],
-                "warnings": [warning for p in planned.plans for warning in p.warnings],
-                "errors": [problem.as_dict() for problem in planned.problems],
+                "valid": not project.broken,
+                "pipelines": [plan.pipeline for plan in project.plans],
+                "warnings": [warning for plan in project.plans for warning in plan.warnings],
+                "errors": [problem.as_dict() for problem in project.problems],
             }
         )
-        _exit_if_broken(planned)
+        _exit_if_broken(project)
         return
-    _warn(planned)
-    planned.raise_for_problems()
-    tables = sum(len(p.tables) for p in planned.plans)
-    out.print(f"{len(planned.plans)} pipelines with {tables} stream tables: all valid.")
+    for each in project.plans:
+        for warning in each.warnings:
+            err.print(Text.assemble(("warning: ", "bold yellow"), f"pipeline '{each.pipeline}': {warning}"))
+    project.raise_for_problems()
+    tables = sum(len(each.tables) for each in project.plans)
+    out.print(f"{counted(len(project.plans), 'pipeline')} with {counted(tables, 'stream table')}: all valid.")
 
 
 def plan(path: PathArgument = Path("dags"), as_json: AsJson = False) -> None:
-    """Show what a tick would do, in order, and why."""
-    planned = plan_path(path)
+    """Show what a tick does, in order, and why."""
+    from airflow_trickle.plan.explain import explain_json, explain_text
+
+    project = planned(path)
     if as_json:
-        print_json(explain_json(planned))
+        print_json(explain_json(project))
     else:
-        for line in explain_text(planned):
-            out.print(line, markup=False, highlight=False)
-    _exit_if_broken(planned)
+        for line in explain_text(project):
+            out.print(line)
+    _exit_if_broken(project)
 
 
-def _warn(planned: PlannedProject) -> None:
-    for each in planned.plans:
-        for warning in each.warnings:
-            err.print(f"warning: {warning}", markup=False)
-
-
-def _exit_if_broken(planned: PlannedProject) -> None:
-    if planned.broken:
+def _exit_if_broken(project: PlannedProject) -> None:
+    if project.broken:
         raise typer.Exit(1)

@@ -9,15 +9,29 @@ import typer
 from rich.text import Text
 
 from airflow_trickle import clock
-from airflow_trickle.cli.opening import find, lakehouse
-from airflow_trickle.cli.output import AsJson, CatalogName, print_json, print_table
-from airflow_trickle.cli.opening import moment_of
-from airflow_trickle.errors import TrickleError
+from airflow_trickle.cli.opening import (
+    UnknownTable,
+    did_you_mean,
+    find,
+    lakehouse,
+    matching,
+    moment_of,
+    require_pipeline,
+)
+from airflow_trickle.cli.output import AsJson, CatalogName, counted, out, print_json
+from airflow_trickle.cli.tables import print_table, seconds
+from airflow_trickle.errors import TrickleError, WarehouseUnavailable
 
 if TYPE_CHECKING:
+    from airflow_trickle.lakehouse.catalog import Lakehouse
     from airflow_trickle.lakehouse.state import TableStatus
 
 _STATUS_COLOURS = {"ACTIVE": "green", "INITIALIZING": "yellow", "ERROR": "red", "SUSPENDED": "yellow"}
+_ACTION_COLOURS = {"INITIALIZE": "green", "REFRESH": "green", "NO_CHANGE": "dim", "FAILED": "red"}
+#: How far back the history is searched for a table that was dropped.
+_FAR_BACK = 100_000
+
+OnlyPipeline = Annotated[str | None, typer.Option("--pipeline", "-p", metavar="NAME", help="Only this pipeline.")]
 
 
 def register(app: typer.Typer) -> None:
@@ -28,42 +42,52 @@ def register(app: typer.Typer) -> None:
 
 
 def status(
-    tables: Annotated[list[str] | None, typer.Argument(help="Only these stream tables.")] = None,
-    pipeline: Annotated[str | None, typer.Option("--pipeline", "-p", help="Only this pipeline.")] = None,
+    tables: Annotated[list[str] | None, typer.Argument(metavar="TABLE", help="Only these stream tables.")] = None,
+    pipeline: OnlyPipeline = None,
     catalog: CatalogName = None,
     as_json: AsJson = False,
 ) -> None:
-    """What state every stream table is in, how far it has read and how old it is."""
+    """Show the state of every stream table.
+
+    Staleness is the age of the sources' state that a table shows. All times are UTC.
+    """
     from airflow_trickle.lakehouse.state import read_status
 
     with lakehouse(catalog) as lake:
-        found = [find(lake, name) for name in tables] if tables else list(read_status(lake).values())
+        everything = list(read_status(lake).values())
+        found = [find(lake, name) for name in tables] if tables else everything
+    if everything:
+        require_pipeline(pipeline, (each.pipeline for each in everything), f"in catalog '{lake.name}'")
     found = [each for each in found if pipeline is None or each.pipeline == pipeline]
     if as_json:
         print_json([_status_json(each) for each in found])
-        return
-    print_table(
-        "Stream tables",
-        ["table", "pipeline", "status", "mode", "epoch", "refreshed", "changed", "staleness", "last error"],
-        (
-            (
-                each.identifier,
-                each.pipeline,
-                Text(str(each.status), style=_STATUS_COLOURS[str(each.status)]),
-                each.mode,
-                each.epoch,
-                each.refreshed_at,
-                each.changed_at,
-                _age(each),
-                each.error,
-            )
-            for each in found
-        ),
-        empty="No stream table was refreshed yet. `trickle run` does it.",
+    elif not found:
+        out.print("No stream table was refreshed yet; `trickle run` does it.")
+    else:
+        print_table(
+            out,
+            ["table", "pipeline", "status", "epoch", "staleness", "refreshed", "changed", "mode", "last error"],
+            (_status_row(each) for each in found),
+        )
+
+
+def _status_row(status: TableStatus) -> tuple[Any, ...]:
+    word = str(status.status)
+    return (
+        status.identifier,
+        status.pipeline,
+        Text(word, _STATUS_COLOURS[word]),
+        status.epoch,
+        _age(status),
+        _time(status.refreshed_at),
+        _time(status.changed_at),
+        status.mode,
+        Text(" ".join(status.error.split()), "red") if status.error else None,
     )
 
 
 def _status_json(status: TableStatus) -> dict[str, Any]:
+    frontier = status.frontier
     return {
         "table": status.name,
         "identifier": status.identifier,
@@ -73,9 +97,7 @@ def _status_json(status: TableStatus) -> dict[str, Any]:
         "epoch": status.epoch,
         "snapshot_id": status.snapshot_id,
         "definition": status.definition,
-        "frontier": {name: version.snapshot_id for name, version in status.frontier.inputs.items()}
-        if status.frontier
-        else None,
+        "frontier": {name: version.snapshot_id for name, version in frontier.inputs.items()} if frontier else None,
         "effective_at": status.effective_at,
         "tick_id": status.tick_id,
         "refreshed_at": status.refreshed_at,
@@ -85,90 +107,167 @@ def _status_json(status: TableStatus) -> dict[str, Any]:
     }
 
 
+def _time(moment: datetime | None) -> str | None:
+    return moment.strftime("%Y-%m-%d %H:%M:%S") if moment else None
+
+
 def _seconds(since: datetime | None) -> float | None:
     return round((clock.now() - since).total_seconds(), 1) if since else None
 
 
 def _age(status: TableStatus) -> str | None:
-    seconds = _seconds(status.effective_at)
-    if seconds is None:
+    age = _seconds(status.effective_at)
+    if age is None:
         return None
     for unit, length in (("d", 86400), ("h", 3600), ("m", 60)):
-        if seconds >= 2 * length:
-            return f"{seconds / length:.0f}{unit}"
-    return f"{seconds:.0f}s"
+        if age >= 2 * length:
+            return f"{age / length:.0f}{unit}"
+    return f"{age:.0f}s"
 
 
 def history(
-    table: Annotated[str | None, typer.Argument(help="Only this stream table.")] = None,
-    pipeline: Annotated[str | None, typer.Option("--pipeline", "-p", help="Only this pipeline.")] = None,
-    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="At most so many refreshes.")] = 20,
+    table: Annotated[str | None, typer.Argument(metavar="TABLE", help="Only this stream table.")] = None,
+    pipeline: OnlyPipeline = None,
+    limit: Annotated[
+        int, typer.Option("--limit", "-n", min=1, metavar="NUMBER", help="At most so many refreshes.")
+    ] = 20,
     catalog: CatalogName = None,
     as_json: AsJson = False,
 ) -> None:
-    """The latest refreshes, newest first: what each did, why, and how long it took."""
+    """Show the latest refreshes, newest first.
+
+    Refreshes that had nothing to do are not in it. Tables that were dropped are. All times are UTC.
+    """
     from airflow_trickle.lakehouse.state import read_history
 
     with lakehouse(catalog) as lake:
-        identifier = find(lake, table).identifier if table else None
+        identifier = _with_history(lake, table) if table else None
         rows = read_history(lake, identifier=identifier, pipeline=pipeline, limit=limit)
+        if not rows and pipeline is not None:
+            known = (row["pipeline"] for row in read_history(lake, identifier=identifier, limit=_FAR_BACK))
+            require_pipeline(pipeline, known, f"in the history of catalog '{lake.name}'")
     if as_json:
-        print_json(rows)
-        return
-    print_table(
-        "History",
-        ["started", "table", "action", "mode", "rows in", "inserted", "deleted", "epoch", "seconds", "reason"],
-        (
-            (
-                clock.moment_of(row["started_at"]),
-                row["name"],
-                row["action"],
-                row["mode"],
-                row["rows_in"],
-                row["rows_inserted"],
-                row["rows_deleted"],
-                row["epoch"],
-                f"{row['seconds']:.2f}",
-                row["error"] or row["reason"],
-            )
-            for row in rows
-        ),
-        empty="Nothing was refreshed yet. `trickle run` does it.",
+        print_json([_history_json(row) for row in rows])
+    elif not rows:
+        out.print("Nothing was refreshed yet; `trickle run` does it.")
+    else:
+        print_table(
+            out,
+            ["started", "table", "action", "rows in", "inserted", "deleted", "seconds", "mode", "epoch", "reason"],
+            (_history_row(row) for row in rows),
+        )
+
+
+def _with_history(lake: Lakehouse, name: str) -> str:
+    """The identifier of a stream table that exists, or of one that was dropped."""
+    from airflow_trickle.lakehouse.state import read_history
+
+    try:
+        return find(lake, name).identifier
+    except UnknownTable:
+        gone = matching({row["identifier"] for row in read_history(lake, limit=_FAR_BACK)}, name)
+        if gone is None:
+            raise
+        return gone
+
+
+def _history_row(row: dict[str, Any]) -> tuple[Any, ...]:
+    why = row["error"] or row["reason"]
+    return (
+        _time(clock.moment_of(row["started_at"])),
+        row["name"],
+        Text(row["action"], _ACTION_COLOURS.get(row["action"], "")),
+        row["rows_in"],
+        row["rows_inserted"],
+        row["rows_deleted"],
+        seconds(row["seconds"]),
+        row["mode"],
+        row["epoch"],
+        Text(" ".join(why.split()), "red" if row["error"] else ""),
     )
+
+
+def _history_json(row: dict[str, Any]) -> dict[str, Any]:
+    rest = {key: value for key, value in row.items() if key not in ("id", "name", "identifier")}
+    return {"table": row["name"], "identifier": row["identifier"], **rest}
 
 
 def show(
-    table: Annotated[str, typer.Argument(help="A stream table, or any table of the catalog as namespace.name.")],
-    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="At most so many rows.")] = 20,
-    as_of: Annotated[str | None, typer.Option("--as-of", help="The rows as they were then (ISO time).")] = None,
+    table: Annotated[
+        str, typer.Argument(metavar="TABLE", help="A table of the catalog; with its namespace if need be.")
+    ],
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, metavar="NUMBER", help="At most so many rows.")] = 20,
+    as_of: Annotated[
+        str | None,
+        typer.Option("--as-of", metavar="TIME", help="The rows as they were then (ISO; UTC if not said)."),
+    ] = None,
     catalog: CatalogName = None,
     as_json: AsJson = False,
 ) -> None:
-    """Print rows of a table; Spark is not needed for it."""
+    """Print rows of a stream table or a source; needs no Spark."""
     moment = moment_of(as_of)
     with lakehouse(catalog) as lake:
-        names, rows, total = _rows(lake, table, limit, moment)
+        said = _rows(lake, _readable(lake, table), limit, moment)
     if as_json:
-        print_json({"columns": names, "rows": rows, "total_rows": total})
+        print_json(said)
         return
-    print_table(
-        f"{table}: {len(rows)} of {total} rows", names, ([row[name] for name in names] for row in rows), empty=f"{table} has no rows."
-    )
+    rows = said["rows"]
+    when = f" as of {clock.text_of(moment)}" if moment else ""
+    title = f"{said['table']}{when}"
+    if not rows:
+        out.print(f"{title}: no rows.")
+        return
+    print_table(out, said["columns"], ([row[name] for name in said["columns"]] for row in rows), null="NULL")
+    if len(rows) < said["total_rows"]:
+        out.print(Text(f"({len(rows)} of {counted(said['total_rows'], 'row')})", "dim"))
 
 
-def _rows(lake: Any, name: str, limit: int, moment: datetime | None) -> tuple[list[str], list[dict[str, Any]], int]:
-    from airflow_trickle.lakehouse.snapshots import current_version, files_of, schema_of, version_as_of
+def _readable(lake: Lakehouse, name: str) -> str:
+    """The table of the catalog that a user means: a stream table first, then any other."""
+    from airflow_trickle.lakehouse.state import read_status
 
-    found = lake.table(name) if "." in name else None
+    if "." in name and lake.table(name) is not None:
+        return name
+    streams = read_status(lake)
+    tables = _catalog_tables(lake)
+    identifier = matching(streams, name)
+    if identifier is not None and identifier not in tables:
+        raise TrickleError(f"Stream table {identifier} has not been published yet. `trickle history {name}` tells why.")
+    identifier = identifier or matching(tables, name)
+    if identifier is None:
+        raise UnknownTable(f"There is no table '{name}' in catalog '{lake.name}'.{did_you_mean(name, tables)}")
+    return identifier
+
+
+def _catalog_tables(lake: Lakehouse) -> list[str]:
+    """The identifiers of all tables of the catalog."""
+    found: list[str] = []
+    waiting = [tuple(each) for each in lake.catalog.list_namespaces()]
+    while waiting:
+        namespace = waiting.pop()
+        found += [".".join(each) for each in lake.catalog.list_tables(namespace)]
+        waiting += [tuple(each) for each in lake.catalog.list_namespaces(namespace)]
+    return sorted(found)
+
+
+def _rows(lake: Lakehouse, identifier: str, limit: int, moment: datetime | None) -> dict[str, Any]:
+    from airflow_trickle.lakehouse.snapshots import current_version, schema_of, version_as_of
+
+    found = lake.table(identifier)
     if found is None:
-        identifier = find(lake, name).identifier
-        found = lake.table(identifier)
-        if found is None:
-            raise TrickleError(f"Stream table {identifier} is not published yet. `trickle history` tells why.")
+        raise UnknownTable(f"Table {identifier} was dropped just now.")
     version = version_as_of(found, moment) if moment else current_version(found)
-    names = [field.name for field in schema_of(found, version).fields]
-    if version.snapshot_id is None:
-        return names, [], 0
-    total = sum(file.record_count for file in files_of(found, version.snapshot_id).values())
-    arrow = found.scan(snapshot_id=version.snapshot_id, limit=limit).to_arrow()
-    return names, arrow.to_pylist(), total
+    said: dict[str, Any] = {
+        "table": identifier,
+        "snapshot_id": version.snapshot_id,
+        "columns": [field.name for field in schema_of(found, version).fields],
+        "rows": [],
+        "total_rows": 0,
+    }
+    if version.snapshot_id is not None:
+        try:
+            said["total_rows"] = found.scan(snapshot_id=version.snapshot_id).count()
+            said["rows"] = found.scan(snapshot_id=version.snapshot_id, limit=limit).to_arrow().to_pylist()
+        except OSError as error:
+            raise WarehouseUnavailable(f"The files of table {identifier} cannot be read: {error}.") from error
+    return said

@@ -1,25 +1,59 @@
-"""What several commands need first: the catalog, and a table by the name the user gave."""
+"""What several commands need first: the catalog, a table by the name the user gave, a moment."""
 
 from __future__ import annotations
 
 import difflib
+from collections.abc import Iterable
 from datetime import datetime, timezone
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
-from airflow_trickle.definition.settings import load_settings
+import typer
+
 from airflow_trickle.errors import TrickleError
 
 if TYPE_CHECKING:
     from airflow_trickle.lakehouse.catalog import Lakehouse
     from airflow_trickle.lakehouse.state import TableStatus
+    from airflow_trickle.plan.build import PlannedProject
+
+PathArgument = Annotated[Path, typer.Argument(metavar="PATH", help="A pipeline's YAML file, or a folder of them.")]
+
+
+class NoPipeline(TrickleError):
+    """There is no pipeline at that path: name another one, or write a first one with ``trickle init``."""
 
 
 class UnknownTable(TrickleError):
-    """No stream table of that name was ever refreshed: check the spelling with ``trickle status``."""
+    """There is no table of that name: check the spelling with ``trickle status``."""
+
+
+class UnknownPipeline(TrickleError):
+    """There is no pipeline of that name: the message lists those that there are."""
+
+
+def planned(path: Path) -> PlannedProject:
+    """The pipelines of a file or folder, the broken ones included.
+
+    Raises:
+        NoPipeline: there is nothing at all.
+    """
+    if not path.exists():
+        raise NoPipeline(
+            f"There is no file or folder '{path}'. Name a pipeline's YAML file or its folder, or write a first "
+            f"pipeline with: trickle init"
+        )
+    from airflow_trickle.plan.build import plan_path
+
+    found = plan_path(path)
+    if not found.plans and not found.broken:
+        raise NoPipeline(f"There is no pipeline in '{path}'. Write a first one with: trickle init")
+    return found
 
 
 def lakehouse(catalog: str | None) -> Lakehouse:
     """Open the catalog that was named, or the one of the settings."""
+    from airflow_trickle.definition.settings import load_settings
     from airflow_trickle.lakehouse.catalog import open_lakehouse
 
     return open_lakehouse(catalog or load_settings().catalog)
@@ -34,20 +68,47 @@ def find(lake: Lakehouse, name: str) -> TableStatus:
     from airflow_trickle.lakehouse.state import read_status
 
     known = read_status(lake)
+    identifier = matching(known, name)
+    if identifier is None:
+        raise UnknownTable(
+            f"No stream table '{name}' was refreshed yet in catalog '{lake.name}'.{did_you_mean(name, known)} "
+            f"`trickle status` lists those that were."
+        )
+    return known[identifier]
+
+
+def matching(identifiers: Iterable[str], name: str) -> str | None:
+    """The identifier that a user means by a name, with or without its namespace; case does not matter.
+
+    Raises:
+        UnknownTable: the name fits several.
+    """
+    known = list(identifiers)
     if name in known:
-        return known[name]
-    found = [status for status in known.values() if status.name.lower() == name.lower()]
-    if len(found) == 1:
-        return found[0]
-    if found:
-        choices = ", ".join(status.identifier for status in found)
-        raise UnknownTable(f"There are several stream tables '{name}': {choices}. Use one of these.")
-    near = difflib.get_close_matches(name, [*known, *(status.name for status in known.values())], n=1)
-    hint = f" Did you mean '{near[0]}'?" if near else ""
-    raise UnknownTable(
-        f"There is no stream table '{name}' in catalog '{lake.name}'.{hint} "
-        f"`trickle status` lists those that exist."
-    )
+        return name
+    wanted = name.casefold()
+    found = [one for one in known if wanted in (one.casefold(), one.rpartition(".")[2].casefold())]
+    if len(found) > 1:
+        raise UnknownTable(f"There are several tables '{name}': {', '.join(found)}. Use one of these.")
+    return found[0] if found else None
+
+
+def did_you_mean(name: str, identifiers: Iterable[str]) -> str:
+    """A hint at the nearest name, with a space in front; empty if none is near."""
+    known = list(identifiers)
+    choices = known if "." in name else [*(one.rpartition(".")[2] for one in known), *known]
+    near = difflib.get_close_matches(name, choices, n=1)
+    return f" Did you mean '{near[0]}'?" if near else ""
+
+
+def require_pipeline(name: str | None, known: Iterable[str], where: str) -> None:
+    """Refuse the name of a pipeline that is not among the known ones; None asks for none."""
+    names = sorted(set(known))
+    if name is not None and name not in names:
+        raise UnknownPipeline(
+            f"There is no pipeline '{name}' {where}.{did_you_mean(name, names)} "
+            f"There {'is' if len(names) == 1 else 'are'}: {', '.join(names) or 'none'}."
+        )
 
 
 def moment_of(text: str | None) -> datetime | None:
@@ -55,9 +116,9 @@ def moment_of(text: str | None) -> datetime | None:
     if text is None:
         return None
     try:
-        moment = datetime.fromisoformat(text.replace("Z", "+00:00"))
+        moment = datetime.fromisoformat(text.strip().replace("Z", "+00:00"))
     except ValueError:
-        raise TrickleError(
-            f"--as-of is {text!r}, which is not a time. Write it like 2026-01-31 or 2026-01-31T12:00:00+01:00."
+        raise typer.BadParameter(
+            f"{text!r} is not a time. Write it like 2026-01-31 or 2026-01-31T12:00:00+01:00.", param_hint="--as-of"
         ) from None
     return moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)

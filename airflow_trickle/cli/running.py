@@ -3,20 +3,32 @@
 from __future__ import annotations
 
 import logging
+import os
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from datetime import datetime
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.logging import RichHandler
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.text import Text
 
-from airflow_trickle.api import Pipeline
-from airflow_trickle.cli.opening import moment_of
-from airflow_trickle.cli.output import AsJson, err, print_json, print_results
-from airflow_trickle.errors import DefinitionError, Position, Problem, TickFailed
-from airflow_trickle.plan.build import plan_path
-from airflow_trickle.results import TableResult
+from airflow_trickle.cli.opening import PathArgument, UnknownTable, did_you_mean, moment_of, planned
+from airflow_trickle.cli.opening import require_pipeline as require
+from airflow_trickle.cli.output import AsJson, complain, err, error_json, out, print_json
+from airflow_trickle.cli.tables import print_table, seconds
+from airflow_trickle.errors import DefinitionError, SettingsError, SourceMissing, TickFailed, TrickleError
+
+if TYPE_CHECKING:
+    from airflow_trickle.api import Pipeline
+    from airflow_trickle.plan.build import PlannedProject
+    from airflow_trickle.plan.steps import Plan
+    from airflow_trickle.results import TableResult
+
+_COLOURS = {"FULL": "green", "DIFFERENTIAL": "green", "NO_DATA": "dim", "SKIPPED": "yellow"}
+_ALL = "all"
 
 
 def register(app: typer.Typer) -> None:
@@ -25,89 +37,201 @@ def register(app: typer.Typer) -> None:
 
 
 def run(
-    path: Annotated[Path, typer.Argument(help="A pipeline's YAML file, or a folder of them.")] = Path("dags"),
-    pipeline: Annotated[str | None, typer.Option("--pipeline", "-p", help="Only this pipeline.")] = None,
+    path: PathArgument = Path("dags"),
+    pipeline: Annotated[
+        str | None, typer.Option("--pipeline", "-p", metavar="NAME", help="Only this pipeline.")
+    ] = None,
     as_of: Annotated[
-        str | None, typer.Option("--as-of", help="Read the sources as they were then (ISO time; UTC if not said).")
+        str | None,
+        typer.Option("--as-of", metavar="TIME", help="Read the sources as they were then (ISO; UTC if not said)."),
     ] = None,
     full_refresh: Annotated[
-        list[str] | None, typer.Option("--full-refresh", help="Recompute this table even if nothing changed; `all` for every one.")
+        list[str] | None,
+        typer.Option(
+            "--full-refresh",
+            metavar="TABLE",
+            help="Compute this table anew even if nothing changed; may be given several times; 'all': every one.",
+        ),
+    ] = None,
+    spark: Annotated[
+        str | None,
+        typer.Option(
+            "--spark",
+            metavar="URL",
+            help="Where Spark runs: sc://host:port or 'embedded' (an address with a token is safer in "
+            "TRICKLE_SPARK_URL).",
+        ),
     ] = None,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Say what happens as it happens.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Run one tick: pin the sources, then refresh every table that has something to do."""
+    """Run one tick: refresh every table that has something to do.
+
+    First the snapshots of all sources are pinned, then the tables are refreshed, upstream first. A table
+    that fails holds up only those that read it. Exit code 1 if any table failed.
+    """
     moment = moment_of(as_of)
-    if verbose:
-        logging.basicConfig(level=logging.INFO, format="%(message)s", handlers=[RichHandler(console=err, show_path=False)])
+    if spark is not None:
+        _use_spark(spark)
+    # pyspark prints every failed query, with the JVM's stack, as JSON to stderr; it also raises it.
+    logging.getLogger("DataFrameQueryContextLogger").setLevel(logging.CRITICAL)
+    project = planned(path)
+    plans = _in_order(_chosen(project, pipeline, path))
+    wanted = _wanted(plans, full_refresh or [])
     said: dict[str, Any] = {}
-    failure: TickFailed | None = None
-    for chosen in _chosen(path, pipeline):
-        wanted: list[str] | bool = True if "all" in (full_refresh or []) else _of(chosen, full_refresh or [])
-        try:
-            results = _tick(chosen, moment, wanted, quiet=as_json)
-        except TickFailed as error:
-            results, failure = error.results, error
-        said[chosen.name] = {name: result.model_dump(mode="json") for name, result in results.items()}
-        if not as_json:
-            print_results(f"Pipeline {chosen.name}", results.values())
+    failures: dict[str, Any] = {}
+    with _telling(verbose):
+        for plan in plans:
+            results, error = _tick(plan, moment, wanted, quiet=as_json)
+            said[plan.pipeline] = {name: result.model_dump(mode="json") for name, result in results.items()}
+            if not as_json:
+                _print(plan, results.values(), error)
+            if error is not None:
+                failures[plan.pipeline] = error_json(error)["error"]
+                if not isinstance(error, (TickFailed, SourceMissing)):
+                    break  # the catalog or a setting: the other pipelines would say the same
     if as_json:
-        print_json({"ok": failure is None, "pipelines": said})
-        if failure is not None:
-            raise typer.Exit(1)
-    elif failure is not None:
-        raise failure
+        print_json({"ok": not failures, "pipelines": said, "failures": failures})
+    if failures:
+        raise typer.Exit(1)
 
 
-def _chosen(path: Path, name: str | None) -> list[Pipeline]:
-    planned = plan_path(path)
-    if name is not None:
-        return [Pipeline.load(path, name)]
-    planned.raise_for_problems()
-    if not planned.plans:
-        raise DefinitionError(
-            [Problem(Position(str(path), 1, 1), "there is no pipeline here.", "`trickle init` writes a first one.")]
-        )
-    return [Pipeline(plan) for plan in _in_order(planned.plans)]
+def _use_spark(url: str) -> None:
+    from airflow_trickle.spark.target import target_from_url
+
+    try:
+        target_from_url(url)
+    except SettingsError as error:
+        raise typer.BadParameter(str(error), param_hint="--spark") from None
+    # The one place where everything outside Airflow looks for it.
+    os.environ["TRICKLE_SPARK_URL"] = url
 
 
-def _in_order(plans: tuple[Any, ...]) -> list[Any]:
-    """Pipelines whose tables others read come first."""
-    import networkx as nx
+class _Teller(logging.Handler):
+    """Log lines on standard error, above a progress bar if there is one."""
 
+    def emit(self, record: logging.LogRecord) -> None:
+        """Print one line."""
+        err.print(Text.assemble((f"{time.strftime('%H:%M:%S')} ", "dim"), record.getMessage()))
+
+
+@contextmanager
+def _telling(verbose: bool) -> Iterator[None]:
+    """Show what this package logs, if wanted."""
+    logger = logging.getLogger("airflow_trickle")
+    before = logger.level, logger.propagate
+    teller = _Teller()
+    if verbose:
+        logger.addHandler(teller)
+        logger.setLevel(logging.INFO)
+        logger.propagate = False
+    try:
+        yield
+    finally:
+        logger.removeHandler(teller)
+        logger.level, logger.propagate = before
+
+
+def _chosen(project: PlannedProject, name: str | None, path: Path) -> list[Plan]:
+    """The plans to run; what is wrong with other files matters only when all are wanted."""
+    if name is None:
+        project.raise_for_problems()
+        return list(project.plans)
+    if own := [problem for file in project.broken if file.pipeline == name for problem in file.problems]:
+        raise DefinitionError(own)
+    require(name, (plan.pipeline for plan in project.plans), f"in '{path}'")
+    return [plan for plan in project.plans if plan.pipeline == name]
+
+
+def _in_order(plans: list[Plan]) -> list[Plan]:
+    """Pipelines whose tables others read come first; by name where that leaves a choice."""
     writer = {table.identifier: plan.pipeline for plan in plans for table in plan.tables}
     by_name = {plan.pipeline: plan for plan in plans}
-    graph: Any = nx.DiGraph()
-    graph.add_nodes_from(sorted(by_name))
-    for plan in plans:
-        for ref in plan.pin.inputs:
-            if writer.get(ref.identifier, plan.pipeline) != plan.pipeline:
-                graph.add_edge(writer[ref.identifier], plan.pipeline)
-    return [by_name[name] for name in nx.lexicographical_topological_sort(graph)]
+    reads = {
+        plan.pipeline: sorted({writer[ref.identifier] for ref in plan.pin.inputs if ref.identifier in writer})
+        for plan in plans
+    }
+    sorter = TopologicalSorter(reads)
+    try:
+        sorter.prepare()
+    except CycleError:
+        # Their tables form no cycle, but the pipelines read each other: each sees the other's last state.
+        return plans
+    ordered: list[str] = []
+    while sorter.is_active():
+        ready = sorted(sorter.get_ready())
+        ordered += ready
+        sorter.done(*ready)
+    return [by_name[name] for name in ordered]
 
 
-def _of(pipeline: Pipeline, names: list[str]) -> list[str]:
-    """The wanted tables that this pipeline has; a name that no table has is an error of `tick`."""
-    return [name for name in names if name in pipeline.tables] or names
+def _wanted(plans: Iterable[Plan], names: list[str]) -> frozenset[str]:
+    """The tables to compute anew, all of them known."""
+    tables = [table.name for plan in plans for table in plan.tables]
+    if _ALL in names:
+        return frozenset(tables)
+    for name in names:
+        if name not in tables:
+            raise UnknownTable(
+                f"--full-refresh: there is no stream table '{name}' in what is run.{did_you_mean(name, tables)}"
+            )
+    return frozenset(names)
 
 
 def _tick(
-    pipeline: Pipeline, as_of: datetime | None, full_refresh: list[str] | bool, *, quiet: bool
-) -> dict[str, TableResult]:
-    with Progress(
-        SpinnerColumn(),
-        TextColumn("{task.description}"),
-        BarColumn(bar_width=20),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        console=err,
-        transient=True,
-        disable=quiet or not err.is_terminal,
-    ) as progress:
+    plan: Plan, as_of: datetime | None, full_refresh: frozenset[str], *, quiet: bool
+) -> tuple[dict[str, TableResult], TrickleError | None]:
+    from airflow_trickle.api import Pipeline
+
+    pipeline = Pipeline(plan)
+    wanted = full_refresh.intersection(pipeline.tables)
+    try:
+        with _progress(pipeline, quiet=quiet) as listeners:
+            return pipeline.tick(as_of=as_of, full_refresh=wanted, **listeners), None
+    except TickFailed as error:
+        return error.results, error
+    except TrickleError as error:
+        return {}, error
+
+
+@contextmanager
+def _progress(pipeline: Pipeline, *, quiet: bool) -> Iterator[dict[str, Any]]:
+    """A bar on a terminal that tells which table is being refreshed."""
+    if quiet or not err.is_terminal:
+        yield {}
+        return
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(20), MofNCompleteColumn())
+    with Progress(*columns, TimeElapsedColumn(), console=err, transient=True) as progress:
         bar = progress.add_task(f"{pipeline.name}: pinning the sources", total=len(pipeline.tables))
-        return pipeline.tick(
-            as_of=as_of,
-            full_refresh=full_refresh,
-            starting=lambda table: progress.update(bar, description=f"{pipeline.name}: {table}"),
-            done=lambda _result: progress.advance(bar),
+        yield {
+            "starting": lambda table: progress.update(bar, description=f"{pipeline.name}: {table}"),
+            "done": lambda _result: progress.advance(bar),
+        }
+
+
+def _print(plan: Plan, results: Iterable[TableResult], error: TrickleError | None) -> None:
+    """What a tick did, table by table, and what went wrong."""
+    if listed := list(results):
+        out.print(Text(f"Pipeline {plan.pipeline}", "bold"))
+        print_table(
+            out,
+            ["table", "mode", "rows in", "inserted", "deleted", "seconds", "reason"],
+            (
+                (r.table, _mode(r), r.rows_in, r.rows_inserted, r.rows_deleted, seconds(r.seconds), _why(r))
+                for r in listed
+            ),
         )
+    if error is not None:
+        complain(error, as_json=False)
+
+
+def _mode(result: TableResult) -> Text:
+    if result.error:
+        return Text("FAILED", "red")
+    return Text(str(result.mode), _COLOURS[str(result.mode)])
+
+
+def _why(result: TableResult) -> str:
+    return "see the error below" if result.error else result.reason

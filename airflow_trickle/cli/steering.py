@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from airflow_trickle.cli.opening import find, lakehouse
 from airflow_trickle.cli.output import AsJson, CatalogName, out, print_json
-from airflow_trickle.errors import TrickleError
 
-Tables = Annotated[list[str], typer.Argument(help="Stream tables, by name or as namespace.name.")]
+if TYPE_CHECKING:
+    from airflow_trickle.lakehouse.catalog import Lakehouse
+    from airflow_trickle.lakehouse.state import TableStatus
+
+Tables = Annotated[list[str], typer.Argument(metavar="TABLE", help="Stream tables, by name or as namespace.name.")]
 
 
 def register(app: typer.Typer) -> None:
@@ -20,11 +23,15 @@ def register(app: typer.Typer) -> None:
 
 
 def reset(tables: Tables, catalog: CatalogName = None, as_json: AsJson = False) -> None:
-    """Recompute tables from their inputs at the next tick; their rows stay visible until then."""
+    """Let the next tick compute tables anew.
+
+    Their rows stay until then. Also the way to take over a stream table that somebody else wrote to: the
+    next tick publishes what its query says, and undoes those changes.
+    """
     from airflow_trickle.engine.steer import reset as reset_table
 
     with lakehouse(catalog) as lake:
-        found = [find(lake, name) for name in tables]
+        found = _found(lake, tables)
         for each in found:
             reset_table(lake, each)
     names = [each.identifier for each in found]
@@ -32,7 +39,7 @@ def reset(tables: Tables, catalog: CatalogName = None, as_json: AsJson = False) 
         print_json({"reset": names})
         return
     for name in names:
-        out.print(f"{name}: the next tick recomputes it.", highlight=False)
+        out.print(f"{name}: the next tick computes it anew.")
 
 
 def drop(
@@ -42,15 +49,18 @@ def drop(
     catalog: CatalogName = None,
     as_json: AsJson = False,
 ) -> None:
-    """Remove tables with all their data. A table that is still in the YAML comes back at the next tick."""
+    """Remove tables with all their data; their history stays.
+
+    A table that is still in a pipeline's YAML comes back at the next tick.
+    """
     from airflow_trickle.engine.steer import drop as drop_table
 
+    if as_json and not yes:
+        raise typer.BadParameter("with --json nothing is asked: add --yes to confirm.", param_hint="--json")
     with lakehouse(catalog) as lake:
-        found = [find(lake, name) for name in tables]
+        found = _readers_first(lake, _found(lake, tables), force=force)
         names = [each.identifier for each in found]
         if not yes:
-            if as_json:
-                raise TrickleError("drop --json asks no questions: add --yes to confirm.")
             typer.confirm(f"Remove {', '.join(names)} with all data?", abort=True)
         for each in found:
             drop_table(lake, each, force=force)
@@ -58,4 +68,31 @@ def drop(
         print_json({"dropped": names})
         return
     for name in names:
-        out.print(f"{name}: dropped.", highlight=False)
+        out.print(f"{name}: dropped.")
+
+
+def _found(lake: Lakehouse, names: list[str]) -> list[TableStatus]:
+    """The tables of some names, each once, in the order given."""
+    return list({status.identifier: status for status in (find(lake, name) for name in names)}.values())
+
+
+def _readers_first(lake: Lakehouse, tables: list[TableStatus], *, force: bool) -> list[TableStatus]:
+    """Tables in an order in which each may be dropped.
+
+    Raises:
+        StillRead: a table that stays reads one of them, and ``force`` was not given.
+    """
+    from airflow_trickle.engine.steer import StillRead, readers_of
+
+    readers = {status.identifier: set(readers_of(lake, status.identifier)) for status in tables}
+    for identifier, found in readers.items():
+        if (staying := sorted(found - readers.keys())) and not force:
+            raise StillRead(f"Table {identifier} is read by {', '.join(staying)}. Drop these first, or use --force.")
+    ordered: list[TableStatus] = []
+    left = list(tables)
+    while left:
+        remaining = {status.identifier for status in left}
+        free = [status for status in left if not readers[status.identifier] & remaining] or left
+        ordered += free
+        left = [status for status in left if status not in free]
+    return ordered

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from pyiceberg.manifest import DataFile
 from pyiceberg.table import Table
 
-from airflow_trickle.engine.inputs import create_view, query_over, read_files
+from airflow_trickle.engine.inputs import FILE, create_view, query_over, read_files
 from airflow_trickle.engine.zset import RESERVED, WEIGHT, columns, net, quoted, weigh
 from airflow_trickle.errors import UnsupportedTable
 from airflow_trickle.lakehouse.catalog import Lakehouse
@@ -128,11 +128,11 @@ def files_holding(
 
     if has_collections(target.schema):
         return list(published)
-    old = read_files(spark, target.table, target.schema, published)
+    old = read_files(spark, target.table, target.schema, published, with_file=True)
     fingerprint = F.xxhash64(*columns(old)).alias("h")
     wanted = rows.select(F.xxhash64(*columns(rows)).alias("h")).distinct()
     hits = (
-        old.select(F.col("_metadata.file_path").alias("file"), fingerprint)
+        old.select(F.col(FILE).alias("file"), fingerprint)
         .join(wanted, "h", "left_semi")
         .select("file")
         .distinct()

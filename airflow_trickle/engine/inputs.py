@@ -3,73 +3,84 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from pyiceberg.manifest import DataFile
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
-from pyiceberg.table.name_mapping import parse_mapping_from_json
+from pyiceberg.table.name_mapping import MappedField, parse_mapping_from_json
 
-from airflow_trickle.engine.zset import quoted
+from airflow_trickle.engine.zset import RESERVED, quoted
 from airflow_trickle.errors import UnsupportedTable
-from airflow_trickle.lakehouse.columns import spark_schema
+from airflow_trickle.lakehouse.columns import id_name, spark_schema
 from airflow_trickle.lakehouse.commit import NAME_MAPPING
-from airflow_trickle.lakehouse.files import spark_path
+from airflow_trickle.lakehouse.files import spark_pattern
 from airflow_trickle.lakehouse.snapshots import name_of
 from airflow_trickle.plan.steps import TableStep
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+FILE = f"{RESERVED}file"
+
+
+def read_files(
+    spark: SparkSession, table: Table, schema: Schema, files: Sequence[DataFile], *, with_file: bool = False
+) -> DataFrame:
+    """The rows of some data files of a table, as columns of ``schema``; columns a file lacks are NULL.
+
+    ``with_file`` adds the column `FILE`: which file a row is in.
+    """
+    from pyspark.sql import functions as F
     from pyspark.sql.types import StructType
 
-
-def read_files(spark: SparkSession, table: Table, schema: Schema, files: Sequence[DataFile]) -> DataFrame:
-    """The rows of some data files of a table, as columns of ``schema``; columns a file lacks are NULL."""
-    from pyspark.sql.types import StructType as Struct
-
-    by_id = _find_columns_by_id(table, schema)
-    wanted = Struct.fromJson(spark_schema(schema, name_of(table), by_id=by_id))
-    if not files:
-        return spark.createDataFrame([], wanted)
+    by_id = not _some_files_lack_ids(table, schema)
+    # Files without ids hold the columns of the table as it is now (see `_some_files_lack_ids`).
     written = schema if by_id else table.metadata.schema()
-    struct = Struct.fromJson(spark_schema(written, name_of(table), by_id=by_id))
-    # File names are not patterns: a `[` in one must not be taken as the start of a glob.
-    reader = spark.read.schema(struct).option("__globPaths__", "false")
-    rows = reader.parquet(*(spark_path(file.file_path) for file in files))
-    return rows if by_id else _by_meaning(rows, written, schema, wanted)
+    struct = StructType.fromJson(spark_schema(written, name_of(table), by_id=by_id, named_by_id=by_id))
+    if files:
+        rows = spark.read.schema(struct).parquet(*(spark_pattern(file.file_path) for file in files))
+    else:
+        rows = spark.createDataFrame([], struct)
+    found = {field.field_id: id_name(field.field_id) if by_id else field.name for field in written.fields}
+    wanted = StructType.fromJson(spark_schema(schema, name_of(table), by_id=False))
+    columns = [
+        (F.col(quoted(found[field.field_id])) if field.field_id in found else F.lit(None))
+        # Struct fields get their names back by a cast, which goes by position.
+        .cast(column.dataType)
+        .alias(column.name)
+        for field, column in zip(schema.fields, wanted.fields, strict=True)
+    ]
+    if with_file:
+        columns.append(F.col("_metadata.file_path").alias(FILE))
+    return rows.select(*columns)
 
 
-def _by_meaning(rows: DataFrame, written: Schema, schema: Schema, wanted: StructType) -> DataFrame:
-    """Columns that were found by name, as columns of another schema of the table: equal ids, equal column."""
-    from pyspark.sql import functions as F
+def _some_files_lack_ids(table: Table, schema: Schema) -> bool:
+    """A name mapping says that some files have no field ids: then columns are found by name, in all files.
 
-    if written.fields == schema.fields:
-        return rows
-    names = {field.field_id: field.name for field in written.fields}
-    return rows.select(
-        *(
-            (F.col(quoted(names[field.field_id])) if field.field_id in names else F.lit(None))
-            .cast(column.dataType)
-            .alias(column.name)
-            for field, column in zip(schema.fields, wanted.fields, strict=True)
-        ),
-    )
-
-
-def _find_columns_by_id(table: Table, schema: Schema) -> bool:
-    """Whether the files carry field ids everywhere; a name mapping says that some may not."""
+    That is exact only while no column was ever renamed; otherwise the table is refused.
+    """
     mapping = table.metadata.properties.get(NAME_MAPPING)
     if mapping is None:
-        return True
-    names = {field.field_id: field.names for field in parse_mapping_from_json(mapping)}
-    renamed = [field.name for field in schema.fields if list(names.get(field.field_id, [])) not in ([], [field.name])]
+        return False
+    renamed = sorted(_renamed(parse_mapping_from_json(mapping), schema))
     if renamed:
         raise UnsupportedTable(
             f"Table {name_of(table)} has files without field ids and renamed columns ({', '.join(renamed)}), which "
             f"this version does not read. Rewrite its data files."
         )
-    return False
+    return True
+
+
+def _renamed(mapping: Iterable[MappedField], schema: Schema) -> Iterator[str]:
+    """The columns, nested ones too, that the files may call by another name."""
+    for field in mapping:
+        name = schema.find_column_name(field.field_id) if field.field_id is not None else None
+        if name is not None and list(field.names) != [name.rsplit(".", 1)[-1]]:
+            yield name
+        yield from _renamed(field.fields, schema)
 
 
 def create_view(frame: DataFrame) -> str:

@@ -46,9 +46,10 @@ class TrickleSparkHook(BaseHook):
                 f"There is no Airflow connection '{self.spark_conn_id}'. Add it (type {self.conn_type}, host "
                 f"sc://…), or remove spark_conn_id to use the embedded Spark."
             ) from None
-        self._check(found.conn_type, found.host or "")
+        conn_type = found.conn_type or ""
+        self._check(conn_type, found.host or "")
         return target_from_connection(
-            conn_type=found.conn_type,
+            conn_type=conn_type,
             host=found.host,
             port=found.port,
             login=found.login,

@@ -9,14 +9,14 @@ from types import TracebackType
 from typing import Any, cast
 
 from pyiceberg.catalog.sql import IcebergTables, SqlCatalog
-from pyiceberg.exceptions import NamespaceAlreadyExistsError
+from pyiceberg.exceptions import NamespaceAlreadyExistsError, ValidationError
 from pyiceberg.io import FileIO
 from pyiceberg.serializers import FromInputFile
 from pyiceberg.table import Table
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.utils.config import Config
+from sqlalchemy import Connection, event, or_, select
 from sqlalchemy import Table as SqlTable
-from sqlalchemy import event, or_, select
 from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 
 from airflow_trickle.definition.settings import trickle_home
@@ -49,19 +49,20 @@ class Lakehouse:
         return self.catalog.name
 
     def locations(self, identifiers: Iterable[str]) -> dict[str, str]:
-        """Where the current metadata of each table is, all seen at one moment; missing tables are left out.
-
-        One statement reads up to 500 tables, so that a reader never sees half of a commit.
-        """
+        """Where the current metadata of each table is, all seen at one moment; missing tables are left out."""
         wanted = sorted(set(identifiers))
+        parts = [
+            wanted[start : start + _IDENTIFIERS_PER_QUERY] for start in range(0, len(wanted), _IDENTIFIERS_PER_QUERY)
+        ]
         found: dict[str, str] = {}
-        for start in range(0, len(wanted), _IDENTIFIERS_PER_QUERY):
-            found |= self._locations(wanted[start : start + _IDENTIFIERS_PER_QUERY])
+        # One statement never sees half of a commit; several need a transaction around them.
+        look = self.database.reading if len(parts) < 2 else self.database.one_moment
+        with look() as connection:
+            for part in parts:
+                found |= self._locations(connection, part)
         return found
 
-    def _locations(self, identifiers: list[str]) -> dict[str, str]:
-        if not identifiers:
-            return {}
+    def _locations(self, connection: Connection, identifiers: list[str]) -> dict[str, str]:
         by_namespace: dict[str, list[str]] = {}
         for identifier in identifiers:
             namespace, table = split_identifier(identifier)
@@ -76,8 +77,10 @@ class Lakehouse:
                 )
             ),
         )
-        with self.database.reading() as connection:
-            return {f"{row[0]}.{row[1]}": row[2] for row in connection.execute(query) if row[2]}
+        only_tables = self.catalog._iceberg_type_filter()
+        if only_tables is not None:
+            query = query.where(only_tables)
+        return {f"{row[0]}.{row[1]}": row[2] for row in connection.execute(query) if row[2]}
 
     def table(self, identifier: str) -> Table | None:
         """The table as it is now, or None when the catalog does not have it."""
@@ -105,10 +108,10 @@ class Lakehouse:
     def _read_metadata(self, location: str) -> TableMetadata:
         try:
             return FromInputFile.table_metadata(self.io({}, location).new_input(location))
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, ValidationError) as error:
             raise WarehouseUnavailable(
-                f"The table metadata {location} cannot be read: {_first_line(error)}. Check that the warehouse "
-                f"is mounted or reachable and that the file was not removed."
+                f"The table metadata {location} cannot be read: {_cause(error)}. Check that the warehouse is "
+                f"mounted or reachable and that the file was not removed."
             ) from error
 
     def io(self, properties: dict[str, str], location: str) -> FileIO:
@@ -154,7 +157,7 @@ def catalog_properties(name: str) -> dict[str, str]:
     # A fresh Config: pyiceberg's own is read once, when the module is imported.
     configured = Config().get_catalog_config(name)
     if not configured:
-        home = trickle_home()
+        home = _embedded_home()
         return {"uri": f"sqlite:///{home / 'catalog.db'}", "warehouse": f"file://{home / 'warehouse'}"}
     return {key: str(value) for key, value in configured.items()}
 
@@ -188,14 +191,15 @@ def _wait_for_locks(connection: Any, _record: Any) -> None:
 
 def _require_sql(name: str, properties: dict[str, str]) -> None:
     prefix = f"PYICEBERG_CATALOG__{name.upper()}__"
-    kind = properties.get("type", "sql").lower()
     uri = properties.get("uri", "")
+    guessed = {"http": "rest", "https": "rest", "thrift": "hive"}.get(uri.partition(":")[0].lower(), "sql")
+    kind = properties.get("type", guessed).lower()
     if not uri:
         raise CatalogUnavailable(
             f"Iceberg catalog '{name}' has no uri. Set {prefix}URI (for example "
             f"sqlite:////data/catalog.db) or `uri` in .pyiceberg.yaml."
         )
-    if kind != "sql" or uri.startswith(("http://", "https://", "thrift://")):
+    if kind != "sql":
         raise CatalogUnavailable(
             f"Iceberg catalog '{name}' is not an SQL catalog (type {kind}). airflow-trickle publishes several "
             f"tables in one database transaction and so needs type sql, on SQLite or PostgreSQL. "
@@ -209,11 +213,17 @@ def _require_sql(name: str, properties: dict[str, str]) -> None:
 
 
 def _make_embedded_folders(properties: dict[str, str]) -> None:
-    home = trickle_home()
+    home = _embedded_home()
     if properties["uri"] != f"sqlite:///{home / 'catalog.db'}":
         return
+    if any(sign in str(home) for sign in "#?"):
+        # In an address these begin something else than a path.
+        raise CatalogUnavailable(
+            f"The folder {home} for the embedded catalog has a # or ? in its path, which Iceberg clients do not "
+            f"take. Set TRICKLE_HOME to another folder."
+        )
     try:
-        Path(home).mkdir(parents=True, exist_ok=True, mode=0o700)
+        home.mkdir(parents=True, exist_ok=True, mode=0o700)
     except OSError as error:
         raise CatalogUnavailable(
             f"The folder {home} for the embedded catalog cannot be made: {error.strerror}. "
@@ -221,5 +231,14 @@ def _make_embedded_folders(properties: dict[str, str]) -> None:
         ) from error
 
 
-def _first_line(error: BaseException) -> str:
+def _embedded_home() -> Path:
+    """Absolute: the warehouse's address is stored in every table and must not depend on who opens it where."""
+    return trickle_home().absolute()
+
+
+def _cause(error: Exception) -> str:
+    if isinstance(error, FileNotFoundError):
+        return "there is no such file"
+    if not isinstance(error, OSError):
+        return "it is not the metadata of an Iceberg table"
     return (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")

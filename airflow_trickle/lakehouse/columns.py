@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
@@ -79,40 +80,62 @@ _ADVICE = {
 _OTHERWISE = "an Iceberg table cannot hold. CAST it to another type."
 
 
-def spark_schema(schema: Schema, table: str, *, by_id: bool = True) -> dict[str, Any]:
-    """An Iceberg schema as the JSON of Spark's ``StructType``; ``by_id`` adds the field ids."""
-    return _spark_struct(schema.fields, table, by_id)
+def spark_schema(schema: Schema, table: str, *, by_id: bool = True, named_by_id: bool = False) -> dict[str, Any]:
+    """An Iceberg schema as the JSON of Spark's ``StructType``.
+
+    Args:
+        schema: the columns.
+        table: whose they are, for errors.
+        by_id: mark every column with its field id.
+        named_by_id: call the columns after their ids too, see `id_name`.
+    """
+    return _spark_struct(schema.fields, table, _Naming(by_id, named_by_id))
 
 
-def _spark_struct(fields: tuple[NestedField, ...], table: str, by_id: bool) -> dict[str, Any]:
+def id_name(field_id: int) -> str:
+    """A column name made of its field id.
+
+    Spark finds a Parquet column by id, but takes the type to read from the wanted column that has the file
+    column's *name*; with such names no column is mistaken for another that was renamed.
+    """
+    return f"_f{field_id}"
+
+
+@dataclass(frozen=True)
+class _Naming:
+    by_id: bool
+    named_by_id: bool
+
+
+def _spark_struct(fields: tuple[NestedField, ...], table: str, naming: _Naming) -> dict[str, Any]:
     return {
         "type": "struct",
         "fields": [
             {
-                "name": field.name,
-                "type": _spark_type(field.field_type, f"{table}, column {field.name}", by_id),
+                "name": id_name(field.field_id) if naming.named_by_id else field.name,
+                "type": _spark_type(field.field_type, f"{table}, column {field.name}", naming),
                 "nullable": True,
-                "metadata": {FIELD_ID: field.field_id} if by_id else {},
+                "metadata": {FIELD_ID: field.field_id} if naming.by_id else {},
             }
             for field in fields
         ],
     }
 
 
-def _spark_type(kind: IcebergType, where: str, by_id: bool) -> Any:
+def _spark_type(kind: IcebergType, where: str, naming: _Naming) -> Any:
     if isinstance(kind, StructType):
-        return _spark_struct(kind.fields, where, by_id)
+        return _spark_struct(kind.fields, where, naming)
     if isinstance(kind, ListType):
         return {
             "type": "array",
-            "elementType": _spark_type(kind.element_type, where, by_id),
+            "elementType": _spark_type(kind.element_type, where, naming),
             "containsNull": True,
         }
     if isinstance(kind, MapType):
         return {
             "type": "map",
-            "keyType": _spark_type(kind.key_type, where, by_id),
-            "valueType": _spark_type(kind.value_type, where, by_id),
+            "keyType": _spark_type(kind.key_type, where, naming),
+            "valueType": _spark_type(kind.value_type, where, naming),
             "valueContainsNull": True,
         }
     if isinstance(kind, DecimalType):

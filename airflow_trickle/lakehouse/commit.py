@@ -28,7 +28,7 @@ from sqlalchemy.exc import IntegrityError
 from airflow_trickle.errors import CommitConflict, UnsupportedTable
 from airflow_trickle.lakehouse.catalog import CATALOG_ROWS, Lakehouse, split_identifier
 from airflow_trickle.lakehouse.columns import has_collections, same_columns
-from airflow_trickle.lakehouse.files import reported
+from airflow_trickle.lakehouse.files import make_durable, reported
 from airflow_trickle.lakehouse.producers import (
     AppendProducer,
     ChangeTransaction,
@@ -147,6 +147,8 @@ def stage(
         )
         location = _metadata_location(target, staged, staging)
         lake.catalog._write_metadata(staged.metadata, staged.io, location)
+        written = [*producer._written_manifests, *producer._written_manifest_lists, location]
+        make_durable(staged.io, [*(file.file_path for file in added), *written])
     return Staged(
         identifier=target.identifier,
         staging=staging,

@@ -34,6 +34,13 @@ class Database:
                 f"{self.where}: its database driver is not installed ({error}). "
                 f"For PostgreSQL: pip install 'airflow-trickle[postgres]'."
             ) from None
+        except ArgumentError:
+            raise _no_address(catalog) from None
+        if self.is_sqlite and self.url.database in (None, "", ":memory:"):
+            raise CatalogUnavailable(
+                f"Iceberg catalog '{catalog}' is an SQLite database in memory, which no other process sees. Give it "
+                f"a file, for example sqlite:////data/catalog.db."
+            )
         if self.is_sqlite:
             prepare_sqlite(self.engine)
 
@@ -45,7 +52,8 @@ class Database:
     @property
     def where(self) -> str:
         """The catalog and its address, without a password, as errors name it."""
-        return f"Iceberg catalog '{self.catalog}' at {self.url.render_as_string(hide_password=True)}"
+        shown = self.url.difference_update_query(["password", "passfile", "sslpassword"])
+        return f"Iceberg catalog '{self.catalog}' at {shown.render_as_string(hide_password=True)}"
 
     @contextmanager
     def transaction(self) -> Iterator[Connection]:
@@ -61,6 +69,17 @@ class Database:
         """A connection for reads; every statement sees one consistent state."""
         with self._reported(), self.engine.connect() as connection:
             yield connection
+
+    @contextmanager
+    def one_moment(self) -> Iterator[Connection]:
+        """A connection for reads; all its statements together see one consistent state."""
+        with self._reported(), self.engine.connect() as connection:
+            if self.is_sqlite:
+                connection.exec_driver_sql("BEGIN")
+                with _sqlite_scope(connection):
+                    yield connection
+            else:
+                yield connection.execution_options(isolation_level="REPEATABLE READ")
 
     @contextmanager
     def _reported(self) -> Iterator[None]:
@@ -80,20 +99,27 @@ def _parse(uri: str, catalog: str) -> URL:
     try:
         return make_url(uri)
     except (ArgumentError, ValueError):
-        raise CatalogUnavailable(
-            f"Iceberg catalog '{catalog}': its uri is not a database address. Allowed are addresses such as "
-            f"sqlite:////data/catalog.db or postgresql+psycopg2://user@host:5432/database. Correct "
-            f"PYICEBERG_CATALOG__{catalog.upper()}__URI or .pyiceberg.yaml."
-        ) from None
+        raise _no_address(catalog) from None
+
+
+def _no_address(catalog: str) -> CatalogUnavailable:
+    # The address itself is not shown: what cannot be read may hold a password anywhere.
+    return CatalogUnavailable(
+        f"Iceberg catalog '{catalog}': its uri is not a database address. Allowed are addresses such as "
+        f"sqlite:////data/catalog.db or postgresql+psycopg2://user@host:5432/database. Correct "
+        f"PYICEBERG_CATALOG__{catalog.upper()}__URI or .pyiceberg.yaml."
+    )
 
 
 def unreachable(where: str, error: SQLAlchemyError) -> str:
     """The text for a database that did not do what was asked."""
-    cause = str(getattr(error, "orig", None) or error).strip().splitlines()[0].strip()
-    return (
-        f"{where} did not answer: {cause}. Check that the database is running and that the address, "
-        f"user and rights are right, then try again."
+    cause = str(getattr(error, "orig", None) or error).strip().splitlines()[0].strip().rstrip(".")
+    advice = (
+        "its folder exists and that this user may write to it"
+        if cause == "unable to open database file"
+        else "the database is running and that the address, user and rights are right"
     )
+    return f"{where} did not answer: {cause}. Check that {advice}, then try again."
 
 
 @contextmanager

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+import re
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from urllib.parse import unquote, urlparse
 
@@ -56,6 +58,30 @@ def exists(io: FileIO, location: str) -> bool:
     return bool(filesystem.get_file_info(path).type != FileType.NotFound)
 
 
+def make_durable(io: FileIO, locations: Iterable[str]) -> None:
+    """Wait until files on a local disk would survive a power cut; a bucket needs no such thing.
+
+    What the catalog points to must not be less durable than the catalog itself.
+    """
+    folders = set()
+    for location in locations:
+        scheme, _, path = PyArrowFileIO.parse_location(location, io.properties)
+        if scheme != "file":
+            return
+        _flush(path, os.O_RDONLY)
+        folders.add(os.path.dirname(path))
+    for folder in folders:
+        _flush(folder, os.O_RDONLY | os.O_DIRECTORY)
+
+
+def _flush(path: str, flags: int) -> None:
+    handle = os.open(path, flags)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
 @contextmanager
 def reported(location: str) -> Iterator[None]:
     """Turn a failing write into a message for people."""
@@ -88,6 +114,15 @@ def spark_path(location: str) -> str:
     if parsed.scheme == "s3":
         return "s3a" + location[2:]
     return location
+
+
+def spark_pattern(location: str) -> str:
+    r"""A location as Spark's reader takes it: there a path is a pattern, so what would be one is escaped.
+
+    >>> spark_pattern("/data/a[1]*.parquet")
+    '/data/a\\[1\\]\\*.parquet'
+    """
+    return re.sub(r"([\\\[\]{}*?])", r"\\\1", spark_path(location))
 
 
 def file_key(location: str) -> str:

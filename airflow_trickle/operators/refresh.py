@@ -58,9 +58,7 @@ class RefreshOperator(BaseOperator):
     def _tick(self, context: Context) -> Tick:
         pinned = context["ti"].xcom_pull(task_ids=self.pin_task_id)
         if not pinned:
-            raise RefreshFailed(
-                f"Task '{self.pin_task_id}' of this run left no tick behind. Clear it to run it again."
-            )
+            raise RefreshFailed(f"Task '{self.pin_task_id}' of this run left no tick behind. Clear it to run it again.")
         return Tick.model_validate(pinned)
 
     def on_kill(self) -> None:

@@ -55,8 +55,7 @@ def require_client() -> None:
         import pyspark.sql.connect.session  # noqa: F401
     except ImportError as error:
         raise SparkUnavailable(
-            f"pyspark's Connect client cannot be loaded: {error}. "
-            f"Install it with: pip install 'airflow-trickle[spark]'"
+            f"pyspark's Connect client cannot be loaded: {error}. Install it with: pip install 'airflow-trickle[spark]'"
         ) from error
 
 
@@ -193,9 +192,7 @@ def wait_ready(endpoint: Endpoint, channel: grpc.Channel) -> None:
 def unreachable(endpoint: Endpoint, reason: str) -> SparkUnavailable:
     """The error for a server that is not there."""
     if endpoint.embedded:
-        return SparkUnavailable(
-            f"The embedded Spark server at {endpoint.address} went away: {reason}. Try again."
-        )
+        return SparkUnavailable(f"The embedded Spark server at {endpoint.address} went away: {reason}. Try again.")
     return SparkUnavailable(
         f"Spark Connect at {endpoint.address} cannot be reached: {reason}. Check the host and port of the "
         f"Spark connection, and that the server runs and speaks {'TLS' if _tls(endpoint) else 'plain gRPC'}."

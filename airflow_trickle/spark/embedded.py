@@ -70,7 +70,8 @@ class ServerStatus:
 def server_files() -> ServerFiles:
     """The files of the server of this home; ``TRICKLE_SPARK_HOME`` lets several homes share one server."""
     own = os.environ.get("TRICKLE_SPARK_HOME", "").strip()
-    return ServerFiles(Path(own).expanduser() if own else trickle_home() / "spark")
+    home = Path(own).expanduser() if own else trickle_home() / "spark"
+    return ServerFiles(home.absolute())  # the supervisor works in another folder
 
 
 def ensure_running() -> ServerInfo:

@@ -26,13 +26,12 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _INTERRUPT_SECONDS = 10.0
-#: Sessions of this process that nobody has closed yet, with the process that opened them.
-_open: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
+_CLOSE_SECONDS = 5.0
+#: Sessions that nobody has closed yet, with the process that opened them and how they reach the server.
+_open: weakref.WeakKeyDictionary[Any, tuple[int, Calls]] = weakref.WeakKeyDictionary()
 
 
-def connect(
-    target: SparkTarget, *, session_id: str | None = None, app: str = "airflow-trickle"
-) -> SparkSession:
+def connect(target: SparkTarget, *, session_id: str | None = None, app: str = "airflow-trickle") -> SparkSession:
     """A new session of its own on the target, with the settings that Iceberg files need.
 
     Args:
@@ -76,16 +75,17 @@ def _opened(endpoint: Endpoint, session_id: str, app: str, settings: dict[str, s
     session.client.set_retry_policies([retries])
     with contextlib.suppress(AttributeError):
         atexit.unregister(session.client._on_exit)  # would call the server once more; _close_all does better
-    _open[session] = os.getpid()
+    call = channel.Calls(builder)
     try:
         channel.wait_ready(endpoint, builder.toChannel())
-        channel.Calls(builder).configure(settings, channel.SESSION_SECONDS)
+        call.configure(settings, channel.SESSION_SECONDS)
     except grpc.RpcError as error:
         _discard(session)
         raise channel.told(endpoint, error) from error
     except BaseException:
         _discard(session)
         raise
+    _open[session] = (os.getpid(), call)
     return session  # type: ignore[no-any-return]
 
 
@@ -99,27 +99,26 @@ def set_conf(session: SparkSession, settings: Mapping[str, str]) -> None:
 
 
 def close(session: SparkSession) -> None:
-    """End a session and free what it holds on the server; never raises."""
-    from pyspark.sql.connect.client.retries import DefaultPolicy
-
-    _open.pop(session, None)
-    with contextlib.suppress(Exception):
-        client: Any = session.client
-        client.set_retry_policies([DefaultPolicy(max_retries=1)])
-        session.stop()
+    """End a session and free what it holds on the server, if that answers; never raises."""
+    _, call = _open.pop(session, (0, None))
+    if call is not None:
+        with contextlib.suppress(Exception):
+            call.release(_CLOSE_SECONDS)
+    _discard(session)
 
 
 def _discard(session: Any) -> None:
-    """Close a session that the server never saw."""
+    """Close our side of a session."""
     session.release_session_on_close = False
-    close(session)
+    with contextlib.suppress(Exception):
+        session.stop()
 
 
 @atexit.register
 def _close_all() -> None:
     # A session that is still open when Python tears its modules down makes the process hang for ever:
     # pyspark's __del__ closes the channel, and gRPC then waits for a thread that is no more.
-    for session, owner in list(_open.items()):
+    for session, (owner, _) in list(_open.items()):
         if owner == os.getpid():  # not in a forked child: it would end its parent's sessions
             close(session)
 

@@ -79,8 +79,7 @@ class ServerFiles:
             self.folder.chmod(0o700)
         except OSError as error:
             raise SparkUnavailable(
-                f"The folder of the embedded Spark cannot be used: {error}. "
-                f"Set TRICKLE_HOME to a folder of yours."
+                f"The folder of the embedded Spark cannot be used: {error}. Set TRICKLE_HOME to a folder of yours."
             ) from error
 
     @contextlib.contextmanager

@@ -24,6 +24,12 @@ SESSION_SETTINGS: Mapping[str, str] = {
     "spark.sql.ansi.enabled": "true",
     "spark.sql.caseSensitive": "false",
     "spark.sql.legacy.parquet.nanosAsLong": "false",
+    # A file that cannot be read fails the refresh; skipping it would publish a table with rows missing.
+    "spark.sql.files.ignoreMissingFiles": "false",
+    "spark.sql.files.ignoreCorruptFiles": "false",
+    # Iceberg counts days in the Gregorian calendar, also before 1582.
+    "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
+    "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
     # Our own list of files says what was written; nobody reads the marker file.
     "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
 }

@@ -38,8 +38,7 @@ def test_a_broken_file_is_a_failing_dag_beside_the_good_ones(write: Write) -> No
     listed = "\n".join(str(problem) for problem in task.problems)
     assert f"{folder}/bad one.yaml:5:5: stream table 't': unknown key 'quary'" in listed
     assert broken.doc_md == (
-        f"`bad one.yaml` cannot be run.\n\n```\n{listed}\n```\n\n"
-        "When the file is corrected, this DAG goes away.\n"
+        f"`bad one.yaml` cannot be run.\n\n```\n{listed}\n```\n\nWhen the file is corrected, this DAG goes away.\n"
     )
 
 
@@ -94,9 +93,7 @@ def test_a_callback_must_be_something_to_call(write: Write) -> None:
     dags = by_id(write({"shop.yaml": SHOP + "on_success_callback: math.pi\n"}))
 
     (task,) = dags["trickle_broken__shop"].tasks
-    assert "on_success_callback: 'math.pi' cannot be called. Name a function or a Notifier." in str(
-        task.problems[0]
-    )
+    assert "on_success_callback: 'math.pi' cannot be called. Name a function or a Notifier." in str(task.problems[0])
 
 
 def test_callbacks_go_to_the_run(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -140,9 +140,7 @@ def test_the_documentation_of_a_table(shop: Path) -> None:
 
 
 def test_a_worker_gets_the_dag_of_its_task_only(write: Write) -> None:
-    folder = write(
-        {"shop.yaml": SHOP, "bar.yaml": SHOP.replace("pipeline: shop", "pipeline: bar\nnamespace: bar")}
-    )
+    folder = write({"shop.yaml": SHOP, "bar.yaml": SHOP.replace("pipeline: shop", "pipeline: bar\nnamespace: bar")})
 
     assert sorted(dag.dag_id for dag in build_dags(folder, {})) == ["bar", "shop"]
     with _airflow_parsing_context_manager(dag_id="shop", task_id="totals"):

@@ -3,6 +3,7 @@ from __future__ import annotations
 import datetime as dt
 import random
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -297,3 +298,45 @@ def test_renamed_and_added_source_columns_are_read_as_iceberg_means_them(world: 
     world.append("t", {"a": 2**40, "a_b": "y", "n": 5})
     world.tick()
     assert world.rows("c") == world.rows("t") == {(1, "x", None): 1, (2**40, "y", 5): 1}
+
+
+def test_swapped_and_reused_column_names_do_not_confuse_the_columns(world: World) -> None:
+    nested = pa.struct([("p", pa.string()), ("q", pa.int64())])
+    first = pa.schema([("a", pa.int32()), ("b", pa.string()), ("st", nested), ("l", pa.list_(nested))])
+    row = {"a": 1, "b": "x", "st": {"p": "in", "q": 7}, "l": [{"p": "el", "q": 8}]}
+    world.source("t", first, [row])
+    world.define({"c": "SELECT a, b, st.p AS p, st.q AS q, l[0].p AS lp FROM t"})
+    world.tick()
+    table = world.outside.load_table("default.t")
+    with table.update_schema() as update:
+        update.rename_column("a", "tmp")
+        update.rename_column("st.p", "tmp2")
+    with world.outside.load_table("default.t").update_schema() as update:
+        update.rename_column("b", "a")
+        update.rename_column("st.q", "p")
+    with world.outside.load_table("default.t").update_schema() as update:
+        update.rename_column("tmp", "b")
+        update.rename_column("st.tmp2", "q")
+    world.define({"c": "SELECT a, b, st.p AS p, st.q AS q, l[0].p AS lp FROM t"})
+    world.outside.load_table("default.t").append(world.outside.load_table("default.t").scan().to_arrow())
+    world.tick()
+    assert world.rows("c") == {("x", 1, 7, "in", "el"): 2}
+
+
+def test_odd_characters_in_the_warehouse_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spark_home: Path
+) -> None:
+    folder = tmp_path / "a b[1]%20{x}*?#ü"
+    folder.mkdir()
+    world = World(folder, f"sqlite:///{tmp_path}/catalog.db")
+    monkeypatch.setenv("PYICEBERG_CATALOG__TRICKLE__URI", world.uri)
+    monkeypatch.setenv("PYICEBERG_CATALOG__TRICKLE__WAREHOUSE", str(folder / "warehouse"))
+    world.warehouse = str(folder / "warehouse")
+    world.outside.properties["warehouse"] = world.warehouse
+    world.source("t", pa.schema([("id", pa.int64())]), [{"id": 1}, {"id": 2}])
+    world.define({"c": "SELECT id FROM t"})
+    world.tick()
+    world.delete("t", "id = 1")
+    world.append("t", {"id": 3})
+    world.tick()
+    assert world.rows("c") == {(2,): 1, (3,): 1}

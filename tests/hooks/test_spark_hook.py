@@ -95,9 +95,7 @@ def test_other_connections_are_refused(connect) -> None:
 def test_secrets_are_not_shown(connect, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
 
-    target = connect(
-        "far_away", {"conn_type": "trickle_spark", "host": "sc://s.example", "password": "s3cret"}
-    )
+    target = connect("far_away", {"conn_type": "trickle_spark", "host": "sc://s.example", "password": "s3cret"})
     shown = f"{target} {target!r} {target.address} {caplog.text}"
 
     assert "s3cret" not in shown

@@ -44,9 +44,7 @@ from airflow_trickle.lakehouse.commit import data_files
 from airflow_trickle.lakehouse.files import spark_path
 from airflow_trickle.lakehouse.snapshots import HistoryExpired, files_of
 
-PLAIN = Schema(
-    NestedField(1, "id", LongType(), required=False), NestedField(2, "kind", StringType(), required=False)
-)
+PLAIN = Schema(NestedField(1, "id", LongType(), required=False), NestedField(2, "kind", StringType(), required=False))
 
 
 def plain(*rows: tuple[int, str | None]) -> pa.Table:
@@ -64,7 +62,8 @@ def test_the_changed_files_are_the_difference_of_the_file_sets_whatever_was_done
 ) -> None:
     chance = random.Random(seed)
     # Some writers merge manifests, others never do.
-    properties = {"commit.manifest-merge.enabled": str(seed % 2 == 0).lower(), "commit.manifest.min-count-to-merge": "3"}
+    merge = str(seed % 2 == 0).lower()
+    properties = {"commit.manifest-merge.enabled": merge, "commit.manifest.min-count-to-merge": "3"}
     table = shared_lake.catalog.create_table(identifier, PLAIN, properties=properties)
     for number in range(12):
         some = plain(*((chance.randrange(6), chance.choice("ab")) for _ in range(chance.randrange(1, 4))))
@@ -78,9 +77,7 @@ def test_the_changed_files_are_the_difference_of_the_file_sets_whatever_was_done
         elif deed == "delete":
             table.delete(GreaterThanOrEqual("id", chance.randrange(6)))
         elif number:
-            table.manage_snapshots().set_current_snapshot(
-                chance.choice(table.metadata.snapshots).snapshot_id
-            ).commit()
+            table.manage_snapshots().set_current_snapshot(chance.choice(table.metadata.snapshots).snapshot_id).commit()
         table = table.refresh()
     snapshots = [None, *(one.snapshot_id for one in table.metadata.snapshots)]
     assert len(snapshots) > 8
@@ -170,7 +167,8 @@ def test_rewriting_the_same_rows_by_another_writer_is_no_change(shared_lake: Lak
         paths[name] = f"{table.location()}/data/{name}.parquet"
         table.io.new_output(paths[name]).create().close()
         arrow = plain((1, "a"), (2, None))
-        pq.write_table(arrow.set_column(1, arrow.schema.field(1).with_type(kind), arrow["kind"].cast(kind)), spark_path(paths[name]))
+        strings = arrow.set_column(1, arrow.schema.field(1).with_type(kind), arrow["kind"].cast(kind))
+        pq.write_table(strings, spark_path(paths[name]))
     files = data_files(table, table.metadata.schema(), paths.values())
     for file in files:
         file.spec_id = 0

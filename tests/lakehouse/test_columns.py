@@ -39,9 +39,7 @@ def spark(**columns: Any) -> dict[str, Any]:
     """The JSON that Spark's ``StructType.jsonValue()`` gives for some columns."""
     return {
         "type": "struct",
-        "fields": [
-            {"name": name, "type": kind, "nullable": True, "metadata": {}} for name, kind in columns.items()
-        ],
+        "fields": [{"name": name, "type": kind, "nullable": True, "metadata": {}} for name, kind in columns.items()],
     }
 
 
@@ -75,7 +73,7 @@ BOTH_WAYS: list[tuple[str, IcebergType]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "kind"), BOTH_WAYS, ids=lambda value: str(value))
+@pytest.mark.parametrize(("name", "kind"), BOTH_WAYS, ids=str)
 def test_a_simple_type_goes_both_ways(name: str, kind: IcebergType) -> None:
     schema = iceberg_schema(spark(x=name), None, 0)
     assert schema.fields == (NestedField(1, "x", kind, required=False),)
@@ -105,9 +103,7 @@ def test_field_ids_travel_in_the_metadata_of_every_struct_field() -> None:
                 "name": "s",
                 "type": {
                     "type": "struct",
-                    "fields": [
-                        {"name": "b", "type": "date", "nullable": True, "metadata": {"parquet.field.id": 9}}
-                    ],
+                    "fields": [{"name": "b", "type": "date", "nullable": True, "metadata": {"parquet.field.id": 9}}],
                 },
                 "nullable": True,
                 "metadata": {"parquet.field.id": 3},
@@ -132,9 +128,7 @@ def test_nested_types_go_both_ways_and_every_part_has_its_own_id() -> None:
 
 def test_a_map_of_a_source_is_read_but_not_stored() -> None:
     source = Schema(
-        NestedField(
-            1, "prices", MapType(2, StringType(), 3, DecimalType(12, 4), value_required=True), required=False
-        )
+        NestedField(1, "prices", MapType(2, StringType(), 3, DecimalType(12, 4), value_required=True), required=False)
     )
     described = spark_schema(source, "default.t", by_id=False)
     assert described == spark(prices=map_of("string", "decimal(12,4)"))
@@ -156,13 +150,11 @@ def test_a_map_of_a_source_is_read_but_not_stored() -> None:
         ("interval", "column 'x' has type interval, which an Iceberg table cannot hold. CAST it to another type."),
         (
             "interval day to second",
-            "column 'x' has type interval day to second, which an Iceberg table cannot hold. "
-            "CAST it to another type.",
+            "column 'x' has type interval day to second, which an Iceberg table cannot hold. CAST it to another type.",
         ),
         (
             "interval year to month",
-            "column 'x' has type interval year to month, which an Iceberg table cannot hold. "
-            "CAST it to another type.",
+            "column 'x' has type interval year to month, which an Iceberg table cannot hold. CAST it to another type.",
         ),
         ("variant", "column 'x' has type variant, which an Iceberg table cannot hold. CAST it to another type."),
         (
@@ -190,9 +182,7 @@ def test_a_type_that_iceberg_cannot_hold_is_refused(kind: Any, message: str) -> 
     ids=str,
 )
 def test_a_type_that_spark_cannot_read_is_refused(kind: IcebergType, name: str) -> None:
-    schema = Schema(
-        NestedField(1, "s", StructType(NestedField(2, "x", kind, required=False)), required=False)
-    )
+    schema = Schema(NestedField(1, "s", StructType(NestedField(2, "x", kind, required=False)), required=False))
     with pytest.raises(UnsupportedTable) as caught:
         spark_schema(schema, "default.t")
     assert str(caught.value) == (
@@ -206,9 +196,7 @@ def test_two_columns_of_one_name_are_refused(second: str) -> None:
     twice["fields"] += spark(**{second: "string"})["fields"]
     with pytest.raises(UnsupportedTable) as caught:
         iceberg_schema(twice, None, 0)
-    assert str(caught.value) == (
-        f"the query has two columns named '{second}'. Give one of them another name with AS."
-    )
+    assert str(caught.value) == (f"the query has two columns named '{second}'. Give one of them another name with AS.")
 
 
 def test_two_fields_of_one_name_in_a_struct_are_refused_too() -> None:
@@ -233,9 +221,7 @@ OLD = Schema(
     NestedField(4, "rate", FloatType(), required=False),
     NestedField(5, "tags", ListType(6, StringType(), element_required=False), required=False),
 )
-OLD_SPARK = spark(
-    id="integer", name="string", price="decimal(10,2)", rate="float", tags=array_of("string")
-)
+OLD_SPARK = spark(id="integer", name="string", price="decimal(10,2)", rate="float", tags=array_of("string"))
 
 
 def changed(**columns: Any) -> dict[str, Any]:

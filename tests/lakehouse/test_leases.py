@@ -103,9 +103,7 @@ def test_the_leases_of_a_killed_process_are_taken_at_once(shared_lake: Lakehouse
     assert isinstance(try_acquire(shared_lake, identifier + "2", "me"), Lease)
 
 
-def test_a_process_id_that_was_given_away_again_does_not_keep_a_lease(
-    shared_lake: Lakehouse, identifier: str
-) -> None:
+def test_a_process_id_that_was_given_away_again_does_not_keep_a_lease(shared_lake: Lakehouse, identifier: str) -> None:
     taken(try_acquire(shared_lake, identifier, "long ago"))
     started = psutil.Process().create_time()
     pretend(shared_lake, identifier, process_started=started - 3600)
@@ -154,9 +152,7 @@ def test_a_lease_that_was_taken_over_cannot_commit(shared_lake: Lakehouse, ident
     assert rows_of(shared_lake, identifier) == [{"epoch": 1, "name": "x"}]
 
 
-def test_a_lease_that_ran_out_but_that_nobody_took_can_still_commit(
-    shared_lake: Lakehouse, identifier: str
-) -> None:
+def test_a_lease_that_ran_out_but_that_nobody_took_can_still_commit(shared_lake: Lakehouse, identifier: str) -> None:
     lease = taken(try_acquire(shared_lake, identifier, "slow"))
     pretend(shared_lake, identifier, expires_at=time.time() - 1)
     with shared_lake.database.transaction() as connection:

@@ -45,9 +45,7 @@ from airflow_trickle.lakehouse.snapshots import (
     version_as_of,
 )
 
-SCHEMA = Schema(
-    NestedField(1, "id", LongType(), required=False), NestedField(2, "kind", StringType(), required=False)
-)
+SCHEMA = Schema(NestedField(1, "id", LongType(), required=False), NestedField(2, "kind", StringType(), required=False))
 BY_KIND = PartitionSpec(PartitionField(2, 1000, IdentityTransform(), "kind"))
 
 
@@ -216,9 +214,7 @@ def test_an_expired_snapshot_is_said_to_be_expired(shared_lake: Lakehouse, ident
 
 
 @pytest.mark.parametrize("version", ["1", "2"])
-def test_expired_history_never_passes_for_an_empty_table(
-    shared_lake: Lakehouse, identifier: str, version: str
-) -> None:
+def test_expired_history_never_passes_for_an_empty_table(shared_lake: Lakehouse, identifier: str, version: str) -> None:
     table, snapshots, times = three_snapshots(shared_lake, identifier, version)
     expire(table, snapshots[0])
     table = table.refresh()
@@ -273,9 +269,7 @@ def test_history_as_javas_expiry_leaves_it_is_expired_too(shared_lake: Lakehouse
         version_as_of(cut, moment(times[0]))
 
 
-def test_a_table_without_a_log_is_known_from_its_newest_snapshot_on(
-    shared_lake: Lakehouse, identifier: str
-) -> None:
+def test_a_table_without_a_log_is_known_from_its_newest_snapshot_on(shared_lake: Lakehouse, identifier: str) -> None:
     table, snapshots, times = three_snapshots(shared_lake, identifier)
     metadata = table.metadata.model_copy(update={"snapshot_log": []})
     bare = Table(table.name(), metadata, table.metadata_location, table.io, table.catalog)
@@ -416,9 +410,7 @@ def test_a_snapshot_with_merge_on_read_deletes_is_refused(shared_lake: Lakehouse
     assert rows_in(table, before) == [(1, "a"), (2, "b"), (3, "c")]
 
 
-def add_file(
-    table: Table, folder: str, arrow: pa.Table, partition: Record | None = None, **statistics: object
-) -> str:
+def add_file(table: Table, folder: str, arrow: pa.Table, partition: Record | None = None, **statistics: object) -> str:
     """Add a Parquet file as if another engine had written and counted it."""
     path = f"{table.location()}/data/{folder}/file.parquet"
     table.io.new_output(path).create().close()

@@ -129,9 +129,7 @@ def test_a_pipeline_is_cleaned_except_where_somebody_is_at_work(shared_lake: Lak
     assert clean_pipeline(shared_lake, pipeline) == 2
     assert {left.identifier for left in leftovers(shared_lake, pipeline=pipeline)} == {names[1], names[2]}
     with shared_lake.database.transaction() as connection:
-        connection.execute(
-            elsewhere.where(leases.c.identifier == names[2]).values(expires_at=time.time() - 1)
-        )
+        connection.execute(elsewhere.where(leases.c.identifier == names[2]).values(expires_at=time.time() - 1))
     assert clean_pipeline(shared_lake, pipeline) == 1
     assert leftovers(shared_lake, pipeline=pipeline) == [records[names[1]]]
     # The cleaner gave its own leases back.

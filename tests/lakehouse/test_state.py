@@ -60,7 +60,7 @@ def test_eight_processes_may_open_a_fresh_catalog_at_once(kind: str, tmp_path: P
     # A fork server has imported the package once; the eight start from there.
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload([__name__, "psycopg2", "sqlalchemy.dialects.postgresql"])
-    for number in range(60):
+    for number in range(3):
         uri = f"sqlite:///{tmp_path}/catalog-{number}.db" if kind == "sqlite" else new_database()
         start, answers = context.Barrier(8), context.Queue()
         arguments = (uri, f"file://{tmp_path}/warehouse-{number}", start, answers)
@@ -196,9 +196,7 @@ def test_the_status_of_thousands_of_tables_is_read_at_once(lake: Lakehouse) -> N
     assert list(read_status(lake, names)) == names
 
 
-def test_two_catalogs_in_one_database_do_not_see_each_other(
-    lake: Lakehouse, catalog_uri: str, tmp_path: Path
-) -> None:
+def test_two_catalogs_in_one_database_do_not_see_each_other(lake: Lakehouse, catalog_uri: str, tmp_path: Path) -> None:
     with open_lakehouse("other", uri=catalog_uri, warehouse=f"file://{tmp_path}/other") as other:
         for each in (lake, other):
             with writing(each) as connection:
@@ -244,10 +242,8 @@ def history_of(identifier: str, **changes: Any) -> dict[str, Any]:
 
 def test_history_is_read_newest_first_and_by_table_pipeline_and_tick(lake: Lakehouse) -> None:
     with writing(lake) as connection:
-        for number in range(60):
-            write_history(
-                lake, connection, result(epoch=number), **history_of("default.a", tick_id=f"tick {number}")
-            )
+        for number in range(3):
+            write_history(lake, connection, result(epoch=number), **history_of("default.a", tick_id=f"tick {number}"))
         write_history(lake, connection, result(table="b"), **history_of("default.b", pipeline="q", tick_id="tick 1"))
     assert [row["epoch"] for row in read_history(lake, identifier="default.a")] == [2, 1, 0]
     assert [row["epoch"] for row in read_history(lake, identifier="default.a", limit=2)] == [2, 1]
@@ -287,9 +283,7 @@ def test_history_is_read_newest_first_and_by_table_pipeline_and_tick(lake: Lakeh
     ],
     ids=["long", "empty", "nul", "surrogate"],
 )
-def test_any_error_text_can_be_written_down(
-    shared_lake: Lakehouse, identifier: str, written: str, read: str
-) -> None:
+def test_any_error_text_can_be_written_down(shared_lake: Lakehouse, identifier: str, written: str, read: str) -> None:
     with writing(shared_lake) as connection:
         failed = result(status=Status.ERROR, error=written, reason=written, rows_in=None, snapshot_id=None)
         write_history(shared_lake, connection, failed, **history_of(identifier, action="FAILED"))

@@ -75,4 +75,4 @@ def stage_rows(
 def rows_of(lake: Lakehouse, identifier: str) -> list[dict[str, object]]:
     table = lake.table(identifier)
     assert table is not None
-    return sorted(table.scan().to_arrow().to_pylist(), key=lambda row: str(row))
+    return sorted(table.scan().to_arrow().to_pylist(), key=str)

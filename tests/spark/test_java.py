@@ -45,9 +45,7 @@ def test_java_home_without_java(tmp_path):
 @pytest.mark.parametrize(("version", "number"), [("11.0.2", 11), ("1.8.0_392", 8)])
 def test_java_too_old(tmp_path, version, number):
     home = fake_java(tmp_path, version)
-    with pytest.raises(
-        SparkUnavailable, match=f"bin/java is Java {number}; the embedded Spark needs Java 17"
-    ):
+    with pytest.raises(SparkUnavailable, match=f"bin/java is Java {number}; the embedded Spark needs Java 17"):
         find_java({"JAVA_HOME": str(home)})
 
 

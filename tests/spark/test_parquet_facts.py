@@ -129,9 +129,7 @@ def test_observe_counts_in_the_write(spark, tmp_path):
     assert skipped.get == {}
 
 
-@pytest.mark.parametrize(
-    "value", ["map('b', 2, 'a', 1)", "array(1)", "struct(1)", "X'01'", "double('NaN')", "-0.0d"]
-)
+@pytest.mark.parametrize("value", ["map('b', 2, 'a', 1)", "array(1)", "struct(1)", "X'01'", "double('NaN')", "-0.0d"])
 def test_what_can_be_grouped(spark, value):
     rows = spark.sql(f"SELECT k, count(*) n FROM (SELECT {value} k FROM range(3)) GROUP BY k").collect()
     assert [row.n for row in rows] == [3]

@@ -52,9 +52,7 @@ def test_functions_of_pyspark_work():
 
 
 def test_a_setting_that_cannot_be_set_is_named():
-    with pytest.raises(
-        SparkUnavailable, match=r"127\.0\.0\.1:\d+ refused the session: .*spark.sql.warehouse.dir"
-    ):
+    with pytest.raises(SparkUnavailable, match=r"127\.0\.0\.1:\d+ refused the session: .*spark.sql.warehouse.dir"):
         connect(SparkTarget(conf=(("spark.sql.warehouse.dir", "/x"),)))
 
 
@@ -85,9 +83,7 @@ def test_provider_of_a_given_session_leaves_it_open(spark):
 def test_interrupt_from_another_thread():
     with SparkProvider(EMBEDDED) as provider:
         seen = []
-        provider.session.registerProgressHandler(
-            lambda inflight_tasks, **_: inflight_tasks and seen.append(1)
-        )
+        provider.session.registerProgressHandler(lambda inflight_tasks, **_: inflight_tasks and seen.append(1))
         with in_thread(lambda: provider.session.sql(ENDLESS).collect()) as errors:
             eventually(lambda: seen)
             provider.interrupt()
@@ -146,6 +142,13 @@ print(session.range(3).count())
     assert output(python(code), 120) == "3\n"
 
 
+def test_a_session_whose_server_is_gone_can_be_closed(monkeypatch):
+    session = connect(EMBEDDED)
+    monkeypatch.setattr(channel.Calls, "release", lambda *_: 1 / 0)
+    close(session)
+    assert session.is_stopped
+
+
 def test_refused_without_the_token():
     info = embedded.ensure_running()
     with pytest.raises(SparkUnavailable) as caught:
@@ -172,9 +175,7 @@ def test_nobody_listens():
 
 
 def test_unknown_host():
-    with pytest.raises(
-        SparkUnavailable, match=r"no-such-host\.invalid:15002 cannot be reached: its name is not known"
-    ):
+    with pytest.raises(SparkUnavailable, match=r"no-such-host\.invalid:15002 cannot be reached: its name is not known"):
         connect(target_from_url("sc://no-such-host.invalid"))
 
 

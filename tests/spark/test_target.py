@@ -44,9 +44,7 @@ def test_what_needs_spark_submit_is_refused(url):
     )
 
 
-@pytest.mark.parametrize(
-    "url", ["sc://:80", "sc://u:hush@host/db", "sc://host:x/;token=hush", "sc://h?token=hush"]
-)
+@pytest.mark.parametrize("url", ["sc://:80", "sc://u:hush@host/db", "sc://host:x/;token=hush", "sc://h?token=hush"])
 def test_a_bad_address_is_named_without_its_secrets(url):
     with pytest.raises(SettingsError, match="Spark Connect address 'sc://") as caught:
         target_from_url(url)

@@ -1,0 +1,63 @@
+"""The change feed against a plain difference of bags, over whatever plain pyiceberg does to a table."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+
+from airflow_trickle.engine.feed import weighted_changes
+from airflow_trickle.engine.zset import WEIGHT
+from airflow_trickle.lakehouse.changes import file_changes
+from airflow_trickle.lakehouse.snapshots import current_version, schema_of
+from airflow_trickle.spark.active import activated
+from tests.engine.world import World, bag
+
+SCHEMA = pa.schema([("k", pa.int64()), ("v", pa.string()), ("f", pa.float64())])
+
+
+def any_row(chance: random.Random) -> dict[str, Any]:
+    return {
+        "k": chance.choice([1, 2, 3, None]),
+        "v": chance.choice(["a", "b", None]),
+        "f": chance.choice([0.5, None, float("nan")]),
+    }
+
+
+def change(world: World, chance: random.Random) -> None:
+    kind = chance.randint(0, 3)
+    if kind == 0:
+        world.append("t", *([any_row(chance)] * 2), any_row(chance))
+    elif kind == 1:
+        world.delete("t", f"k = {chance.randint(1, 3)}")
+    elif kind == 2:
+        world.delete("t", "v IS NULL")
+    else:
+        world.replace("t", [any_row(chance) for _ in range(chance.randint(0, 6))])
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_the_feed_is_the_difference_of_the_bags(world: World, spark: SparkSession, seed: int) -> None:
+    chance = random.Random(seed)
+    world.source("t", SCHEMA, [any_row(chance) for _ in range(8)])
+    for _ in range(5):
+        table = world.outside.load_table("default.t")
+        before, before_id = bag(table.scan().to_arrow()), table.metadata.current_snapshot_id
+        for _ in range(chance.randint(1, 3)):
+            change(world, chance)
+        table = world.outside.load_table("default.t")
+        after = bag(table.scan().to_arrow())
+        changes = file_changes(table, before_id, table.metadata.current_snapshot_id)
+        with activated(spark):
+            rows = weighted_changes(spark, table, changes, schema_of(table, current_version(table))).collect()
+        found: Counter[tuple[Any, ...]] = Counter()
+        for row in rows:
+            plain = row.asDict()
+            weight = plain.pop(WEIGHT)
+            found[tuple("NaN" if value != value else value for value in plain.values())] += weight
+        expected = {row: after[row] - before[row] for row in after | before if after[row] != before[row]}
+        assert dict(found) == expected
