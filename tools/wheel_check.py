@@ -30,7 +30,7 @@ for name in names:
     importlib.import_module(name)
 assert (home / "spark_jobs").is_dir(), "spark_jobs is not in the wheel"
 print(f"{len(names)} modules import without Airflow; spark_jobs: "
-      f"{', '.join(sorted(path.name for path in (home / 'spark_jobs').iterdir()))}")
+      f"{', '.join(sorted(path.name for path in (home / 'spark_jobs').glob('*.py')))}")
 """
 
 
@@ -44,21 +44,12 @@ def main() -> None:
         print(f"Installing {wheel.name}[spark] into a clean environment", flush=True)
         venv.create(folder / "venv", with_pip=True)
         python = str(folder / "venv" / "bin" / "python")
-        constraints = str(ROOT / "constraints.txt")
-        _run(
-            python,
-            "-m",
-            "pip",
-            "install",
-            "-q",
-            "--disable-pip-version-check",
-            "-c",
-            constraints,
-            f"{wheel}[spark]",
-        )
+        pip = (python, "-m", "pip", "install", "-q", "--disable-pip-version-check")
+        _run(*pip, "-c", str(ROOT / "constraints.txt"), f"{wheel}[spark]")
         print("Importing it", flush=True)
         # -I: neither this folder nor PYTHONPATH may help.
         _run(python, "-I", "-c", _CHECK, show=True)
+        _run(str(folder / "venv" / "bin" / "trickle"), "--help")
 
 
 def _run(*command: str, show: bool = False) -> None:

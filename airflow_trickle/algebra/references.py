@@ -105,9 +105,7 @@ def fingerprint(parsed: ParsedQuery, identifiers: Iterable[str]) -> str:
 
 def _not_a_query(tree: exp.Expr | None) -> QueryProblem:
     what = "an empty statement" if tree is None else tree.key.upper()
-    return QueryProblem(
-        0, f"the query must be a SELECT, but is {what}.", "Write a SELECT that returns the rows."
-    )
+    return QueryProblem(0, f"the query must be a SELECT, but is {what}.", "Write a SELECT that returns the rows.")
 
 
 class _Reader:
@@ -194,15 +192,11 @@ class _Reader:
 
     def _cte(self, cte: exp.Expr) -> None:
         if not isinstance(cte.this, _QUERIES):
-            self._refuse(
-                cte, f"the CTE '{cte.alias}' is not a SELECT.", "Write a SELECT between its parentheses."
-            )
+            self._refuse(cte, f"the CTE '{cte.alias}' is not a SELECT.", "Write a SELECT between its parentheses.")
 
     def _select(self, select: exp.Expr) -> None:
         if select.args.get("into"):
-            self._refuse(
-                select.args["into"], "SELECT INTO writes a table.", "Leave INTO out: the result is the table."
-            )
+            self._refuse(select.args["into"], "SELECT INTO writes a table.", "Leave INTO out: the result is the table.")
         if not select.expressions:
             self._refuse(select, "the SELECT has no columns.", "Name them between SELECT and FROM.")
 

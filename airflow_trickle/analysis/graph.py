@@ -43,9 +43,7 @@ def build_graph(project: Project) -> Graph:
     nodes: dict[str, tuple[Node, ...]] = {}
     for pipeline in project.pipelines:
         names = Names(pipeline, everywhere)
-        nodes[pipeline.file] = tuple(
-            _node(table, names, problems[pipeline.file]) for table in pipeline.tables
-        )
+        nodes[pipeline.file] = tuple(_node(table, names, problems[pipeline.file]) for table in pipeline.tables)
     _check_pipeline_names(project.pipelines, problems)
     _check_identifiers(project.pipelines, problems)
     edges = _edges(nodes)
@@ -182,10 +180,7 @@ def _cycle_problem(
     owners: Mapping[str, tuple[PipelineDef, Node]],
 ) -> Problem:
     files = {owners[member][0].file for member in path}
-    shown = [
-        owners[member][1].table.name if len(files) == 1 else owners[member][1].table.identifier
-        for member in path
-    ]
+    shown = [owners[member][1].table.name if len(files) == 1 else owners[member][1].table.identifier for member in path]
     at = node.table.at
     for ref, known in zip(node.query.references, node.reads, strict=True):
         if known is not None and known.identifier.casefold() == following:

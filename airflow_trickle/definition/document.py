@@ -178,9 +178,7 @@ class Document:
         try:
             return SafeConstructor().construct_object(node)  # type: ignore[no-untyped-call]
         except (ValueError, LookupError, ConstructorError):
-            self._complain(
-                node, f"'{node.value}' is not {kind}, although its tag says so.", "Leave the tag out."
-            )
+            self._complain(node, f"'{node.value}' is not {kind}, although its tag says so.", "Leave the tag out.")
             return None
 
     def _complain(self, node: Node, message: str, hint: str) -> None:
@@ -200,8 +198,6 @@ def _compose(source: str, file: str) -> Node | None:
         several = error.context == "expected a single document in the stream"
         raise NotYaml(explain_yaml_error(error, source, file), other_documents=several) from error
     except RecursionError as error:
-        problem = Problem(
-            Position(file, 1, 1), "the file is nested too deep to be read.", "Write it flatter."
-        )
+        problem = Problem(Position(file, 1, 1), "the file is nested too deep to be read.", "Write it flatter.")
         raise NotYaml(problem, other_documents=False) from error
     return root

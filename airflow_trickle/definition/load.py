@@ -31,9 +31,7 @@ def load_project(path: str | Path) -> Project:
         found = [_read(file, path, must_be_ours=False) for file in _files(path)]
         return _project(path, [one for one in found if one is not None])
     if not path.exists():
-        problem = Problem(
-            Position(str(path), 1, 1), f"there is no file or folder '{path}'.", "Check the path."
-        )
+        problem = Problem(Position(str(path), 1, 1), f"there is no file or folder '{path}'.", "Check the path.")
         return Project(str(path), problems_by_file=((str(path), (problem,)),))
     root, beside = _neighbourhood(path)
     own = _read(path, root, must_be_ours=True)
@@ -96,9 +94,7 @@ def _read(path: Path, root: Path, *, must_be_ours: bool) -> _Read | None:
         if not ours and (error.other_documents or _TEMPLATE.search(source)):
             return None
         return label, None, (error.problem,)
-    if not must_be_ours and not (
-        isinstance(document.data, dict) and any(key in document.data for key in _OURS)
-    ):
+    if not must_be_ours and not (isinstance(document.data, dict) and any(key in document.data for key in _OURS)):
         return None
     reader = PipelineFile(document, path, root)
     pipeline = reader.read()

@@ -62,9 +62,7 @@ class DefaultsModel(_Part):
 
 
 def _one_query(schema: dict[str, Any]) -> None:
-    present = (
-        {"required": [key], "properties": {key: {"type": "string"}}} for key in ("query", "query_file")
-    )
+    present = ({"required": [key], "properties": {key: {"type": "string"}}} for key in ("query", "query_file"))
     schema["oneOf"] = list(present)
 
 
@@ -74,9 +72,7 @@ class TableModel(DefaultsModel):
     model_config = ConfigDict(json_schema_extra=_one_query)
 
     query: Text | None = Field(default=None, description="The defining query, in Spark SQL.")
-    query_file: Text | None = Field(
-        default=None, description="A file that holds the query, relative to this file."
-    )
+    query_file: Text | None = Field(default=None, description="A file that holds the query, relative to this file.")
     description: Text | None = Field(default=None, description="What the table holds.")
 
     @model_validator(mode="after")
@@ -92,9 +88,7 @@ class PipelineModel(_Part):
     """A pipeline of stream tables."""
 
     pipeline: PipelineName = Field(description="The pipeline's name, which is the DAG's id.")
-    namespace: Name | None = Field(
-        default=None, description="The Iceberg namespace of its tables (default `default`)."
-    )
+    namespace: Name | None = Field(default=None, description="The Iceberg namespace of its tables (default `default`).")
     description: Text | None = Field(default=None, description="What the pipeline is for.")
     owner: Text | None = Field(default=None, description="Who answers for it.")
     tags: Texts | None = Field(default=None, description="Tags of the DAG.")
@@ -115,29 +109,19 @@ class PipelineModel(_Part):
         default=None, description="How many passes a cycle may take to settle (default 100)."
     )
     diamond_consistency: Consistency | None = Field(default=None, description="atomic (default) or none.")
-    enable_stratum_skip: Flag | None = Field(
-        default=None, description="Skip a stratum whose inputs did not change."
-    )
+    enable_stratum_skip: Flag | None = Field(default=None, description="Skip a stratum whose inputs did not change.")
     stratified_cycle_validation: Flag | None = Field(
         default=None, description="Judge a cycle by the place of each reference in its query."
     )
-    stratified_dred: Flag | None = Field(
-        default=None, description="Maintain recursive queries by delete-and-rederive."
-    )
-    catalog: Text | None = Field(
-        default=None, description="The Iceberg catalog (default: the setting `catalog`)."
-    )
-    spark_conn_id: Text | None = Field(
-        default=None, description="The Airflow connection that says where Spark runs."
-    )
+    stratified_dred: Flag | None = Field(default=None, description="Maintain recursive queries by delete-and-rederive.")
+    catalog: Text | None = Field(default=None, description="The Iceberg catalog (default: the setting `catalog`).")
+    spark_conn_id: Text | None = Field(default=None, description="The Airflow connection that says where Spark runs.")
     on_success_callback: DottedPath | None = Field(default=None, description="Called when a run succeeds.")
     on_failure_callback: DottedPath | None = Field(default=None, description="Called when a run fails.")
     on_non_convergence_callback: DottedPath | None = Field(
         default=None, description="Called when a cycle does not settle."
     )
-    defaults: DefaultsModel | None = Field(
-        default=None, description="Defaults for the keys of stream tables."
-    )
+    defaults: DefaultsModel | None = Field(default=None, description="Defaults for the keys of stream tables.")
     sources: dict[Name, SourceModel | None] | None = Field(
         default=None,
         description="Tables that others write: name -> {} or {table: namespace.name}; or a list of names.",

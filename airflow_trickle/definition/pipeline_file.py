@@ -68,8 +68,7 @@ class PipelineFile:
             sources=tuple(sources),
             tables=tuple(table for table in tables if table is not None),
             unread=tuple(
-                (f"{namespace}.{name}", self.document.key_position(("stream_tables", name)))
-                for name in self._unread
+                (f"{namespace}.{name}", self.document.key_position(("stream_tables", name))) for name in self._unread
             ),
             description=model.description or "",
             owner=model.owner,
@@ -180,9 +179,7 @@ class PipelineFile:
             tags=option("tags") or (),
         )
 
-    def _check_schedule(
-        self, name: str, table: TableModel, defaults: DefaultsModel, schedule: str | None
-    ) -> None:
+    def _check_schedule(self, name: str, table: TableModel, defaults: DefaultsModel, schedule: str | None) -> None:
         loc: Loc = ("stream_tables", name, "schedule")
         wanted = table.schedule
         if wanted is None:
@@ -207,9 +204,7 @@ class PipelineFile:
         try:
             inside = path.resolve().is_relative_to(self._root.resolve())
             if not inside:
-                self._problem(
-                    loc, f"{where} is outside the project folder '{self._root}'.", "Move it into the folder."
-                )
+                self._problem(loc, f"{where} is outside the project folder '{self._root}'.", "Move it into the folder.")
                 return None
             text = path.read_bytes().decode("utf-8-sig")
         except FileNotFoundError:

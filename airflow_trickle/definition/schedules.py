@@ -115,9 +115,7 @@ def _check_field(text: str, name: str, low: int, high: int, words: tuple[str, ..
             begin = _number(first, part, name, low, high, words)
             end = _number(last, part, name, low, high, words) if dash else begin
             if slash and not dash:
-                raise ValueError(
-                    f"'{part}' is not a {name}: a step needs a range, such as {low}-{high}{slash}{step}"
-                )
+                raise ValueError(f"'{part}' is not a {name}: a step needs a range, such as {low}-{high}{slash}{step}")
         if begin > end:
             raise ValueError(f"'{part}' is not a {name}: the range runs backwards")
         numbers.update(range(begin, end + 1, int(step or 1)))

@@ -59,9 +59,7 @@ def _count(value: Any) -> int:
 
 def _texts(value: Any) -> tuple[str, ...]:
     if not isinstance(value, list):
-        must(
-            "a list of texts", f"Write [{value}]." if isinstance(value, str) and value.isidentifier() else ""
-        )
+        must("a list of texts", f"Write [{value}]." if isinstance(value, str) and value.isidentifier() else "")
     for item in value:
         if not isinstance(item, str):
             must("a list of texts", "Put what looks like a number, a date or a truth value in quotes.")
@@ -166,9 +164,7 @@ PipelineName = Annotated[
 ]
 Name = Annotated[
     str,
-    BeforeValidator(
-        _matching(NAME_PATTERN, "made of letters, digits and '_', and may not begin with a digit")
-    ),
+    BeforeValidator(_matching(NAME_PATTERN, "made of letters, digits and '_', and may not begin with a digit")),
     WithJsonSchema({"type": "string", "pattern": NAME_PATTERN}),
 ]
 TableName = Annotated[
@@ -178,9 +174,7 @@ TableName = Annotated[
 ]
 DottedPath = Annotated[
     str,
-    BeforeValidator(
-        _matching(PATH_PATTERN, "the dotted path of a function, such as my_package.alerts.notify")
-    ),
+    BeforeValidator(_matching(PATH_PATTERN, "the dotted path of a function, such as my_package.alerts.notify")),
     WithJsonSchema({"type": "string", "pattern": PATH_PATTERN}),
 ]
 RefreshMode = Annotated[str, BeforeValidator(_refresh_mode), WithJsonSchema(_any_case(("AUTO", "FULL")))]

@@ -176,7 +176,8 @@ def open_lakehouse(name: str = "trickle", **overrides: str) -> Lakehouse:
     # open a new catalog at once.
     state_tables.install(database)
     try:
-        catalog = SqlCatalog(name, **properties)
+        # A connection of the pool may have been cut meanwhile, by a restart of the database for one.
+        catalog = SqlCatalog(name, **{"pool_pre_ping": "true", **properties})
     except SQLAlchemyError as error:
         raise CatalogUnavailable(unreachable(database.where, error)) from error
     if database.is_sqlite:

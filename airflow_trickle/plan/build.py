@@ -70,8 +70,7 @@ def build_plans(project: Project, settings: Settings) -> PlannedProject:
         if pipeline.file not in problems
     ]
     broken = (
-        BrokenFile(file, names.get(file) or None, tuple(sorted(set(found))))
-        for file, found in sorted(problems.items())
+        BrokenFile(file, names.get(file) or None, tuple(sorted(set(found)))) for file, found in sorted(problems.items())
     )
     return PlannedProject(tuple(sorted(plans, key=lambda plan: plan.pipeline)), tuple(broken))
 
@@ -80,9 +79,7 @@ def _plan(pipeline: PipelineDef, nodes: tuple[Node, ...], settings: Settings) ->
     known = {read for node in nodes for read in node.reads if read is not None}
     refs = {read: _input(read) for read in known}
     steps = tuple(_refresh(node, refs) for node in nodes)
-    outside = (
-        ref for step in steps for ref in step.tables[0].inputs if ref.kind is not InputKind.STREAM_TABLE
-    )
+    outside = (ref for step in steps for ref in step.tables[0].inputs if ref.kind is not InputKind.STREAM_TABLE)
     return Plan(
         pipeline=pipeline.name,
         namespace=pipeline.namespace,
@@ -129,9 +126,7 @@ def _refresh(node: Node, refs: Mapping[Known, InputRef]) -> RefreshStep:
 
 
 def _input(known: Known) -> InputRef:
-    return InputRef(
-        name=known.name, identifier=known.identifier, kind=known.kind, declared_at=str(known.declared_at)
-    )
+    return InputRef(name=known.name, identifier=known.identifier, kind=known.kind, declared_at=str(known.declared_at))
 
 
 def _distinct(inputs: Iterable[InputRef]) -> tuple[InputRef, ...]:
@@ -144,10 +139,7 @@ def _distinct(inputs: Iterable[InputRef]) -> tuple[InputRef, ...]:
 
 
 def _warnings(pipeline: PipelineDef, nodes: tuple[Node, ...], settings: Settings) -> tuple[str, ...]:
-    inputs = {
-        node.table.identifier: [known.identifier for known in node.reads if known is not None]
-        for node in nodes
-    }
+    inputs = {node.table.identifier: [known.identifier for known in node.reads if known is not None] for node in nodes}
     tables = {node.table.identifier: node.table for node in nodes}
     default = pipeline.overrides.diamond_consistency or settings.diamond_consistency
     warnings: list[str] = []

@@ -23,11 +23,7 @@ def explain_json(planned: PlannedProject) -> dict[str, Any]:
     }
     return {
         "pipelines": [_pipeline_json(plan, keys) for plan in planned.plans],
-        "tables": {
-            keys[table.identifier]: _table_json(table, plan)
-            for plan in planned.plans
-            for table in plan.tables
-        },
+        "tables": {keys[table.identifier]: _table_json(table, plan) for plan in planned.plans for table in plan.tables},
         "order": [keys[table.identifier] for plan in planned.plans for table in plan.tables],
         "warnings": [warning for plan in planned.plans for warning in plan.warnings],
         "errors": [problem.as_dict() for problem in planned.problems],

@@ -7,8 +7,7 @@ import pytest
 from airflow_trickle.algebra.references import fingerprint, parse_query
 
 QUERY = (
-    "SELECT o.Id, count(*) AS n, Date FROM orders AS o JOIN db.people ON o.p = people.id WHERE "
-    "s <> 'x' GROUP BY ALL"
+    "SELECT o.Id, count(*) AS n, Date FROM orders AS o JOIN db.people ON o.p = people.id WHERE s <> 'x' GROUP BY ALL"
 )
 TABLES = ("db.orders", "db.people")
 

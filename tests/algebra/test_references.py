@@ -162,20 +162,17 @@ def test_offsets_are_right_whatever_stands_around(parts):
         (
             "CREATE TABLE x AS SELECT 1",
             "CREATE",
-            "the query must be a SELECT, but begins with 'CREATE'. "
-            "Write a SELECT that returns the rows of the table.",
+            "the query must be a SELECT, but begins with 'CREATE'. Write a SELECT that returns the rows of the table.",
         ),
         (
             "EXPLAIN SELECT 1",
             "EXPLAIN",
-            "the query must be a SELECT, but begins with 'EXPLAIN'. "
-            "Write a SELECT that returns the rows of the table.",
+            "the query must be a SELECT, but begins with 'EXPLAIN'. Write a SELECT that returns the rows of the table.",
         ),
         (
             "TABLE a",
             "TABLE",
-            "the query must be a SELECT, but begins with 'TABLE'. "
-            "Write a SELECT that returns the rows of the table.",
+            "the query must be a SELECT, but begins with 'TABLE'. Write a SELECT that returns the rows of the table.",
         ),
         (
             "WITH x AS (SELECT 1) INSERT INTO a SELECT * FROM x",
@@ -190,8 +187,7 @@ def test_offsets_are_right_whatever_stands_around(parts):
         (
             "SELECT * FROM a TABLESAMPLE (10 PERCENT)",
             "a TABLE",
-            "TABLESAMPLE reads other rows on every run, so the table would never settle. "
-            "Filter by a column instead.",
+            "TABLESAMPLE reads other rows on every run, so the table would never settle. Filter by a column instead.",
         ),
         (
             "SELECT * FROM a VERSION AS OF 3",
@@ -264,8 +260,7 @@ def test_offsets_are_right_whatever_stands_around(parts):
         (
             "SELECT * FROM WHERE x",
             "WHERE",
-            "the query does not parse: the name of a table is expected before 'WHERE'. Correct the SQL "
-            "there.",
+            "the query does not parse: the name of a table is expected before 'WHERE'. Correct the SQL there.",
         ),
         (
             "SELECT 'it''s -- \"' FROM a -- it's\n WHERE x = 'b",
@@ -315,6 +310,4 @@ def test_a_parser_that_stumbles_takes_nothing_else_down(monkeypatch):
 
     monkeypatch.setattr("sqlglot.dialects.spark.Spark.parser", stumble)
     (problem,) = parse_query("SELECT 1").problems
-    assert (
-        f"{problem.message} {problem.hint}" == "the query does not parse. The parser gave up: no such thing."
-    )
+    assert f"{problem.message} {problem.hint}" == "the query does not parse. The parser gave up: no such thing."

@@ -50,9 +50,7 @@ def test_overlapping_ones_merge_and_others_stay_apart():
 
 
 GRAPHS = st.integers(1, 9).flatmap(
-    lambda size: st.tuples(
-        *(st.sets(st.integers(-2, number - 1), min_size=1, max_size=4) for number in range(size))
-    )
+    lambda size: st.tuples(*(st.sets(st.integers(-2, number - 1), min_size=1, max_size=4) for number in range(size)))
 )
 
 
@@ -71,10 +69,7 @@ def _brute_force(inputs):
 
 @given(GRAPHS)
 def test_every_table_where_paths_meet_is_in_one_group(edges):
-    inputs = {
-        f"t{number}": sorted(f"t{up}" if up >= 0 else f"s{up}" for up in ups)
-        for number, ups in enumerate(edges)
-    }
+    inputs = {f"t{number}": sorted(f"t{up}" if up >= 0 else f"s{up}" for up in ups) for number, ups in enumerate(edges)}
     found = find_diamonds(list(inputs), inputs)
     members = [name for group in found for name in group]
     assert len(members) == len(set(members))

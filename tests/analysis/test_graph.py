@@ -62,9 +62,7 @@ def test_tables_of_other_pipelines_are_external(tmp_path):
 
 
 def test_a_source_that_is_a_table_of_the_pipeline_is_that_table(tmp_path):
-    text = pipeline(
-        "p", {"a": "SELECT 1", "b": "SELECT * FROM other"}, "sources: {other: {table: default.a}}\n"
-    )
+    text = pipeline("p", {"a": "SELECT 1", "b": "SELECT * FROM other"}, "sources: {other: {table: default.a}}\n")
     found = plan(tmp_path, text)
     (ref,) = found.tables[1].inputs
     assert (ref.name, ref.identifier, ref.kind) == ("a", "default.a", InputKind.STREAM_TABLE)
@@ -194,9 +192,7 @@ def test_two_tables_of_one_name_in_two_files_are_both_refused(tmp_path):
 
 
 def test_two_pipelines_of_one_name_are_both_refused(tmp_path):
-    result = planned(
-        tmp_path, {"a.yaml": pipeline("p", {"x": "SELECT 1"}), "b.yaml": pipeline("p", {"y": "SELECT 1"})}
-    )
+    result = planned(tmp_path, {"a.yaml": pipeline("p", {"x": "SELECT 1"}), "b.yaml": pipeline("p", {"y": "SELECT 1"})})
     assert messages(result, tmp_path) == [
         "a.yaml:1:11: the pipeline 'p' is also defined at b.yaml:1:11. Rename one of them.",
         "b.yaml:1:11: the pipeline 'p' is also defined at a.yaml:1:11. Rename one of them.",

@@ -46,8 +46,7 @@ def test_merge_keys_never_replace_keys_of_their_own_mapping():
 
 def test_a_merge_of_something_else_is_refused():
     assert refusals("a: 1\n<<: [x]\n") == [
-        "f.yaml:2:5: '<<' brings in something that is not a mapping. Give it an alias of a "
-        "mapping: <<: *name."
+        "f.yaml:2:5: '<<' brings in something that is not a mapping. Give it an alias of a mapping: <<: *name."
     ]
 
 
@@ -121,8 +120,7 @@ def test_an_exponential_document_costs_nothing():
         ),
         (
             "a: `x`",
-            "f.yaml:1:4: the file is not valid YAML: a value may not begin with '`'. Put the value in "
-            "quotes.",
+            "f.yaml:1:4: the file is not valid YAML: a value may not begin with '`'. Put the value in quotes.",
         ),
         (
             "a: *x",

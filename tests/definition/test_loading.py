@@ -102,9 +102,7 @@ def test_every_key_arrives_in_the_records(tmp_path):
 
 
 def test_little_is_enough(tmp_path):
-    folder = write(
-        tmp_path, {"p.yaml": "pipeline: p\nsources: [a, b]\nstream_tables: {t: {query: SELECT 1}}\n"}
-    )
+    folder = write(tmp_path, {"p.yaml": "pipeline: p\nsources: [a, b]\nstream_tables: {t: {query: SELECT 1}}\n"})
     pipeline = only(load_project(folder))
     assert (pipeline.namespace, pipeline.schedule, pipeline.catchup) == ("default", None, False)
     assert [source.identifier for source in pipeline.sources] == ["default.a", "default.b"]
@@ -183,9 +181,7 @@ def test_a_path_that_is_not_there_is_a_problem(tmp_path):
 
 def test_text_that_is_not_utf8_is_a_problem(tmp_path):
     (tmp_path / "a.yaml").write_bytes(b"pipeline: a\nowner: M\xfcller\n")
-    assert texts(load_project(tmp_path), tmp_path) == [
-        "a.yaml:2:9: the file is not UTF-8 text. Save it as UTF-8."
-    ]
+    assert texts(load_project(tmp_path), tmp_path) == ["a.yaml:2:9: the file is not UTF-8 text. Save it as UTF-8."]
 
 
 def test_a_byte_order_mark_is_no_part_of_the_text(tmp_path):
@@ -283,9 +279,7 @@ def test_no_file_makes_the_loader_raise(tmp_path, data):
     write(tmp_path, {"p.yaml": EVERYTHING, "sql/second.sql": "SELECT 2"})
     path = tmp_path / "p.yaml"
     text = path.read_text(encoding="utf-8")
-    noise = st.sampled_from(
-        ["&a ", "*a", "<<: ", "{", "]", ": ", "- ", "|\n", "'", "!!int ", "1", "on", "😀"]
-    )
+    noise = st.sampled_from(["&a ", "*a", "<<: ", "{", "]", ": ", "- ", "|\n", "'", "!!int ", "1", "on", "😀"])
     for _ in range(data.draw(st.integers(1, 4))):
         at = data.draw(st.integers(0, len(text)))
         text = text[:at] + data.draw(noise) + text[at + data.draw(st.integers(0, 6)) :]

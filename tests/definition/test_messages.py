@@ -55,8 +55,7 @@ def table(options):
         ),
         (
             "pipeline: p\nstream_tables:\n  t:\n    quary: SELECT 1\n",
-            "p.yaml:4:5: stream table 't': unknown key 'quary'. Did you mean 'query'? Allowed keys: "
-            f"{TABLE_KEYS}.",
+            f"p.yaml:4:5: stream table 't': unknown key 'quary'. Did you mean 'query'? Allowed keys: {TABLE_KEYS}.",
         ),
         (
             "pipeline: p\nstream_tables:\n  t: {query: SELECT a, b FROM c}\n",
@@ -69,8 +68,7 @@ def table(options):
         ),
         (
             top("sources: {a: {tabel: x.y}}"),
-            "p.yaml:2:15: source 'a': unknown key 'tabel'. Did you mean 'table'? "
-            "Allowed keys: description and table.",
+            "p.yaml:2:15: source 'a': unknown key 'tabel'. Did you mean 'table'? Allowed keys: description and table.",
         ),
         (
             f"pipelin: p\n{TABLE}",
@@ -93,8 +91,7 @@ def table(options):
         ),
         (
             top("max_fixpoint_iterations: 0"),
-            "p.yaml:2:26: 'max_fixpoint_iterations' is the number 0, but must be a whole number of at "
-            "least 1.",
+            "p.yaml:2:26: 'max_fixpoint_iterations' is the number 0, but must be a whole number of at least 1.",
         ),
         (
             top("allow_circular: sometimes"),
@@ -102,8 +99,7 @@ def table(options):
         ),
         (
             top("diamond_consistency: atomc"),
-            "p.yaml:2:22: 'diamond_consistency' is the text 'atomc', but must be atomic or none. "
-            "Did you mean atomic?",
+            "p.yaml:2:22: 'diamond_consistency' is the text 'atomc', but must be atomic or none. Did you mean atomic?",
         ),
         (
             table("refresh_mode: FUL"),
@@ -121,8 +117,7 @@ def table(options):
         ),
         (
             table("diamond_schedule_policy: 1"),
-            "p.yaml:3:49: stream table 't': 'diamond_schedule_policy' is the number 1, "
-            "but must be slowest or fastest.",
+            "p.yaml:3:49: stream table 't': 'diamond_schedule_policy' is the number 1, but must be slowest or fastest.",
         ),
         (
             table("schedule: 5m"),
@@ -154,8 +149,7 @@ def table(options):
         (top("schedule: 5"), f"p.yaml:2:11: 'schedule' is the number 5, but must be {SCHEDULES}."),
         (
             top("schedule: 61 * * * *"),
-            "p.yaml:2:11: the schedule '61 * * * *' is not one: '61' is not a minute (0-59). "
-            f"Give {SCHEDULES}.",
+            f"p.yaml:2:11: the schedule '61 * * * *' is not one: '61' is not a minute (0-59). Give {SCHEDULES}.",
         ),
         (
             top("start_date: yesterday"),
@@ -191,13 +185,11 @@ def table(options):
         (top("sources: [a, b, a]"), "p.yaml:2:17: the source 'a' is given twice. Keep one of them."),
         (
             top("sources: x"),
-            "p.yaml:2:10: 'sources' is the text 'x', but must be a mapping from names to {}, or a list "
-            "of names.",
+            "p.yaml:2:10: 'sources' is the text 'x', but must be a mapping from names to {}, or a list of names.",
         ),
         (
             top("sources: {a: b.c}"),
-            "p.yaml:2:14: source 'a' is the text 'b.c', but must be a mapping such as {} or "
-            "{table: namespace.name}.",
+            "p.yaml:2:14: source 'a' is the text 'b.c', but must be a mapping such as {} or {table: namespace.name}.",
         ),
         (
             top("sources: {a: {table: 'b c'}}"),
@@ -241,8 +233,7 @@ def table(options):
         ),
         (
             "pipeline: p\nstream_tables:\n  t: {query: SELECT 1}\n  T: {query: SELECT 2}\n",
-            "p.yaml:4:3: the stream tables 't' and 'T' differ only in upper and lower case. Rename one "
-            "of them.",
+            "p.yaml:4:3: the stream tables 't' and 'T' differ only in upper and lower case. Rename one of them.",
         ),
         (
             top("sources: [T]"),

@@ -129,9 +129,7 @@ def test_a_start_date_gets_a_zone(text, iso):
     assert check_start_date(text) == iso
 
 
-@pytest.mark.parametrize(
-    "text", ["", "yesterday", "2026-02-30", "2026-1-1", "31.01.2026", "2026-01-31T25:00"]
-)
+@pytest.mark.parametrize("text", ["", "yesterday", "2026-02-30", "2026-1-1", "31.01.2026", "2026-01-31T25:00"])
 def test_what_is_no_date_is_refused(text):
     with pytest.raises(ValueError, match=r"."):
         check_start_date(text)

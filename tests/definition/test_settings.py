@@ -61,14 +61,12 @@ def test_all_wrong_values_are_told_at_once_with_their_place(tmp_path):
     assert refusal(environ).splitlines() == [
         f"{tmp_path}/airflow.cfg, [trickle] enable_stratum_skip is 'maybe', but must be true or false.",
         f"{tmp_path}/airflow.cfg, [trickle] diamond_consistency is 'atomc', but must be atomic or none.",
-        "the environment variable AIRFLOW__TRICKLE__ALLOW_CIRCULAR is 'safe', but must be true, "
-        "false or unsafe.",
+        "the environment variable AIRFLOW__TRICKLE__ALLOW_CIRCULAR is 'safe', but must be true, false or unsafe.",
         "the environment variable AIRFLOW__TRICKLE__CATALOG is '', but must be a name.",
         "the environment variable AIRFLOW__TRICKLE__MAX_FIXPOINT_ITERATIONS is '0', but must be a "
         "whole number "
         "of at least 1.",
-        "the environment variable AIRFLOW__TRICKLE__SPARK_CON_ID is not a setting. Did you mean "
-        "'spark_conn_id'?",
+        "the environment variable AIRFLOW__TRICKLE__SPARK_CON_ID is not a setting. Did you mean 'spark_conn_id'?",
     ]
 
 

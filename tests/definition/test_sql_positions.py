@@ -82,9 +82,7 @@ WORDS = st.lists(
 def test_every_character_is_found_whatever_yaml_makes_of_the_text(words, style, width):
     """Dump any text in any style, load it again: each character that is not blank is at its place."""
     query = "".join(word + gap for word, gap in words)
-    text = yaml.dump(
-        {"t": {"query": query}}, default_style=style or None, allow_unicode=True, width=width, indent=4
-    )
+    text = yaml.dump({"t": {"query": query}}, default_style=style or None, allow_unicode=True, width=width, indent=4)
     sql = Document(text, "f.yaml").sql(("t", "query"))
     assert sql.text == query
     lines = text.split("\n")

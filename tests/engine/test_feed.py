@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections import Counter
 from typing import Any
@@ -58,6 +59,8 @@ def test_the_feed_is_the_difference_of_the_bags(world: World, spark: SparkSessio
         for row in rows:
             plain = row.asDict()
             weight = plain.pop(WEIGHT)
-            found[tuple("NaN" if value != value else value for value in plain.values())] += weight
+            found[
+                tuple("NaN" if isinstance(value, float) and math.isnan(value) else value for value in plain.values())
+            ] += weight
         expected = {row: after[row] - before[row] for row in after | before if after[row] != before[row]}
         assert dict(found) == expected

@@ -442,3 +442,21 @@ def test_a_database_that_goes_away_is_said_to_be_away(tmp_path: Path) -> None:
                 f"folder exists and that this user may write to it, then try again."
             ):
                 attempt()
+
+
+def test_connections_that_were_cut_are_made_anew(tmp_path: Path) -> None:
+    """A restarted PostgreSQL, or a firewall that forgets idle connections."""
+    with open_lakehouse(uri=new_database(), warehouse=f"file://{tmp_path}/warehouse") as lake:
+        use(lake)
+        engine = create_engine(lake.database.url)
+        with engine.connect() as connection:
+            connection.execute(
+                text(
+                    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+                    "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+                )
+            )
+        engine.dispose()
+        lake.ensure_namespace("another.t")
+        commit(lake, [stage_rows(lake, "another.t", [ROW])])
+        assert rows_of(lake, "another.t") == [ROW]

@@ -163,11 +163,9 @@ TABLE_KEYS = (
 EXPECTED = [
     "a_yaml.yaml:3:7: the file is not valid YAML: a value is expected here. "
     "Give the value, or close the list or mapping that was opened.",
-    "b_key.yaml:5:5: stream table 'b': unknown key 'ownr'. Did you mean 'owner'? "
-    f"Allowed keys: {TABLE_KEYS}.",
+    f"b_key.yaml:5:5: stream table 'b': unknown key 'ownr'. Did you mean 'owner'? Allowed keys: {TABLE_KEYS}.",
     "c_type.yaml:2:10: 'catchup' is the text 'maybe', but must be true or false.",
-    "d_sql.yaml:6:22: stream table 'd': the query does not parse: 'x' is not expected here. "
-    "Correct the SQL there.",
+    "d_sql.yaml:6:22: stream table 'd': the query does not parse: 'x' is not expected here. Correct the SQL there.",
     "e_unknown.yaml:4:26: stream table 'e': 'godo' is neither a source nor a stream table. "
     "Did you mean 'good'? If others write the table, declare it: sources: {godo: {}}. "
     "It may also be defined in a_yaml.yaml, which cannot be read.",
@@ -185,8 +183,7 @@ EXPECTED = [
     "Cyclic stream tables are not supported yet in this version. Take one of these reads out.",
     "l_mode.yaml:3:38: stream table 'm': differential refresh is not built yet. "
     "Set refresh_mode: FULL, or leave it out.",
-    "sub/z.sql:3:13: stream table 'z': the query does not parse: something is missing at '='. "
-    "Correct the SQL there.",
+    "sub/z.sql:3:13: stream table 'z': the query does not parse: something is missing at '='. Correct the SQL there.",
 ]
 
 
@@ -198,9 +195,7 @@ def test_all_mistakes_of_a_folder_are_told_at_once_and_the_rest_is_planned(tmp_p
     assert set(broken) == set(BROKEN) - {"good.yaml", "reader.yaml", "sub/z.sql"}
     assert broken["a_yaml.yaml"].pipeline is None
     # A problem in a query file belongs to the pipeline that names it.
-    assert [str(problem.at).rpartition("/")[2] for problem in broken["sub/z_file.yaml"].problems] == [
-        "z.sql:3:13"
-    ]
+    assert [str(problem.at).rpartition("/")[2] for problem in broken["sub/z_file.yaml"].problems] == ["z.sql:3:13"]
 
 
 def test_the_order_of_problems_is_the_same_every_time(tmp_path):
