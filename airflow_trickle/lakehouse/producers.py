@@ -27,6 +27,8 @@ class _CachedMetadata:
     @property
     def table_metadata(self) -> TableMetadata:
         updates: tuple[TableUpdate, ...] = self._updates  # type: ignore[attr-defined]
+        if not updates:
+            return self._table.metadata  # type: ignore[attr-defined,no-any-return]
         if self._known is None or self._known[0] is not updates:
             self._known = (updates, update_table_metadata(self._table.metadata, updates))  # type: ignore[attr-defined]
         return self._known[1]

@@ -89,7 +89,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     if mounted.returncode != 0:
         pytest.skip("needs the right to mount a small disk")
     yield folder
-    subprocess.run(["umount", str(folder)], check=False)
+    subprocess.run(["umount", "-l", str(folder)], check=False)
 
 
 def test_a_disk_that_fills_up_while_writing(world: World, monkeypatch: pytest.MonkeyPatch, small_disk: Path) -> None:
