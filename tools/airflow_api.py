@@ -118,16 +118,17 @@ class AirflowApi:
         seen: dict[str, str] = {}
         while True:
             state = str(self.call("GET", f"/dags/{dag_id}/dagRuns/{run_id}")["state"])
-            for task in self.tasks(dag_id, run_id) if on_state else ():
-                if task["state"] and task["state"] != seen.get(task["task_id"]):
-                    seen[task["task_id"]] = task["state"]
-                    assert on_state is not None  # noqa: S101 - the loop runs only then
-                    on_state(task["task_id"], task["state"])
+            if on_state is not None:
+                for task in self.tasks(dag_id, run_id):
+                    if task["state"] and task["state"] != seen.get(task["task_id"]):
+                        seen[task["task_id"]] = task["state"]
+                        on_state(task["task_id"], task["state"])
             if state in FINISHED:
                 return state
             if time.monotonic() > deadline:
                 raise ApiError(f"run {run_id} of {dag_id} is still {state} after {seconds:.0f} s")
-            time.sleep(0.25)
+            # Every question costs the server, and so the tasks, some milliseconds.
+            time.sleep(0.5)
 
     def tasks(self, dag_id: str, run_id: str) -> list[dict[str, Any]]:
         """The task instances of a run in the order in which they started."""

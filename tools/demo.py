@@ -114,7 +114,7 @@ def _two_ticks(stack: Stack) -> None:
 def _tick(api: AirflowApi, run: str) -> None:
     began = time.monotonic()
     try:
-        state = api.wait_for_run(PIPELINE, run, seconds=150, on_state=_task_state)
+        state = api.wait_for_run(PIPELINE, run, seconds=300, on_state=_task_state)
     except ApiError as error:
         raise ApiError(f"{error}\n{_failed_log(api, run)}") from None
     if state != "success":

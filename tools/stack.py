@@ -196,12 +196,12 @@ class Stack:
             },
             "api_auth": {"jwt_secret": secrets.token_hex(32)},
             "logging": {"base_log_folder": f"{home}/logs"},
-            "scheduler": {"scheduler_idle_sleep_time": "0.2"},
+            # Quick enough for somebody who waits, and little enough to leave the cores to the tasks.
+            "scheduler": {"scheduler_idle_sleep_time": "0.4"},
             "dag_processor": {
                 "parsing_processes": "1",
-                "refresh_interval": "5",
-                "bundle_refresh_check_interval": "1",
-                "min_file_process_interval": "5",
+                "refresh_interval": "10",
+                "min_file_process_interval": "20",
             },
             "usage_data_collection": {"enabled": "False"},
         }
