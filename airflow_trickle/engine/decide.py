@@ -14,6 +14,7 @@ from airflow_trickle import clock
 from airflow_trickle.errors import ForeignTable, RefreshFailed
 from airflow_trickle.lakehouse.catalog import Lakehouse
 from airflow_trickle.lakehouse.changes import certainly_no_change, file_changes
+from airflow_trickle.lakehouse.commit import OWNED
 from airflow_trickle.lakehouse.snapshots import Version, has_snapshot, schema_of
 from airflow_trickle.lakehouse.state import Frontier, TableStatus, read_status, versions
 from airflow_trickle.plan.steps import InputKind, InputRef, TableStep
@@ -64,6 +65,7 @@ def decide(lake: Lakehouse, step: TableStep, tick: Tick, *, full_refresh: bool =
     statuses = read_status(lake, wanted)
     locations = lake.locations(wanted)
     published = published_state(lake, step.identifier, statuses.get(step.identifier), locations)
+    _refuse_two_owners(step, statuses.get(step.identifier), tick)
     inputs = {ref.identifier: _input_state(lake, ref, tick, statuses, locations) for ref in step.inputs}
     target = Frontier(
         inputs={name: version for name, (version, _) in inputs.items()},
@@ -78,6 +80,16 @@ def decide(lake: Lakehouse, step: TableStep, tick: Tick, *, full_refresh: bool =
     return _compare(lake, step, target, published, full_refresh=full_refresh)
 
 
+def _refuse_two_owners(step: TableStep, status: TableStatus | None, tick: Tick) -> None:
+    """Two projects that define one table would undo each other at every tick."""
+    if status is not None and status.frontier is not None and status.pipeline != tick.pipeline:
+        raise ForeignTable(
+            f"{step.declared_at}: stream table '{step.name}' ({step.identifier}) belongs to pipeline "
+            f"'{status.pipeline}', and pipeline '{tick.pipeline}' defines it too. Give one of them another name or "
+            f"namespace. If the table was moved here: trickle reset {step.name}"
+        )
+
+
 def _compare(
     lake: Lakehouse, step: TableStep, target: Frontier, published: Published | None, *, full_refresh: bool
 ) -> Decision:
@@ -90,14 +102,14 @@ def _compare(
         if before == target:
             return Decision(Decision.IDLE, "no input changed", target, published)
         return Decision(Decision.ADVANCE, "no input changed", target, published)
-    changed = [
-        ref.name
+    causes = [
+        cause
         for ref in moved
-        if _really_changed(lake, ref, before.inputs.get(ref.identifier), target.inputs[ref.identifier])
+        if (cause := _change_of(lake, ref, before.inputs.get(ref.identifier), target.inputs[ref.identifier]))
     ]
-    if not changed:
+    if not causes:
         return Decision(Decision.ADVANCE, "inputs moved without a net change", target, published)
-    return Decision(Decision.WORK, f"{', '.join(changed)} changed", target, published)
+    return Decision(Decision.WORK, "; ".join(causes), target, published)
 
 
 def _plain_cause(step: TableStep, published: Published | None, *, full_refresh: bool) -> str | None:
@@ -111,15 +123,19 @@ def _plain_cause(step: TableStep, published: Published | None, *, full_refresh: 
     return "a full refresh was asked for" if full_refresh else None
 
 
-def _really_changed(lake: Lakehouse, ref: InputRef, before: Version | None, after: Version) -> bool:
-    """False only if the input certainly holds the same rows under the same columns."""
-    if before is None or before.schema_id != after.schema_id:
-        return True
+def _change_of(lake: Lakehouse, ref: InputRef, before: Version | None, after: Version) -> str | None:
+    """How an input changed; None only if it certainly holds the same rows under the same columns."""
+    if before is None:
+        return f"{ref.name} is a new input"
     table = lake.table(ref.identifier)
     if table is None or not has_snapshot(table, before.snapshot_id) or not has_snapshot(table, after.snapshot_id):
-        return True
+        return f"the history of {ref.name} was expired or replaced"
+    if before.schema_id != after.schema_id:
+        return f"the columns of {ref.name} changed"
     changes = file_changes(table, before.snapshot_id, after.snapshot_id)
-    return not certainly_no_change(table, changes, schema_of(table, after))
+    if certainly_no_change(table, changes, schema_of(table, after)):
+        return None
+    return f"{ref.name} changed"
 
 
 def _input_state(
@@ -177,7 +193,7 @@ def published_state(
         # Only properties, tags or old snapshots changed: the rows are the ones we published.
         return _from_status(status, location, version)
     if snapshot is None or snapshot.summary is None or "trickle.frontier" not in snapshot.summary.additional_properties:
-        raise ForeignTable(_foreign(table, status))
+        raise ForeignTable(_foreign(table))
     return _from_summary(snapshot, location, version)
 
 
@@ -207,9 +223,9 @@ def _from_summary(snapshot: Snapshot, location: str, version: Version) -> Publis
     )
 
 
-def _foreign(table: Table, status: TableStatus | None) -> str:
+def _foreign(table: Table) -> str:
     name = ".".join(table.name())
-    if status is None:
+    if OWNED not in table.metadata.properties:
         return (
             f"Table {name} exists in the catalog and was not made by airflow-trickle; it is left alone. Give the "
             f"stream table another name or namespace, or drop that table."
@@ -217,5 +233,5 @@ def _foreign(table: Table, status: TableStatus | None) -> str:
     return (
         f"Table {name} was changed by another writer (snapshot {table.metadata.current_snapshot_id} is not one of "
         f"ours); it is left alone. To recompute it from its inputs and undo those changes: "
-        f"trickle reset {status.name}"
+        f"trickle reset {table.name()[-1]}"
     )

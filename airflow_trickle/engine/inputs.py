@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from pyiceberg.manifest import DataFile
-from pyiceberg.schema import Schema
+from pyiceberg.schema import Schema, index_by_name
 from pyiceberg.table import Table
-from pyiceberg.table.name_mapping import MappedField, parse_mapping_from_json
 
 from airflow_trickle.engine.zset import RESERVED, quoted
 from airflow_trickle.errors import UnsupportedTable
-from airflow_trickle.lakehouse.columns import id_name, spark_schema
-from airflow_trickle.lakehouse.commit import NAME_MAPPING
+from airflow_trickle.lakehouse.columns import id_name, same_columns, spark_schema
+from airflow_trickle.lakehouse.commit import NAME_MAPPING, OWNED
 from airflow_trickle.lakehouse.files import spark_pattern
 from airflow_trickle.lakehouse.snapshots import name_of
 from airflow_trickle.plan.steps import TableStep
@@ -60,27 +59,24 @@ def read_files(
 def _some_files_lack_ids(table: Table, schema: Schema) -> bool:
     """A name mapping says that some files have no field ids: then columns are found by name, in all files.
 
-    That is exact only while no column was ever renamed; otherwise the table is refused.
+    That is exact only while every name has always meant the same column; otherwise the table is refused. Our own
+    tables have a mapping for other readers; their files have the ids that Spark needs.
     """
-    mapping = table.metadata.properties.get(NAME_MAPPING)
-    if mapping is None:
+    if NAME_MAPPING not in table.metadata.properties or OWNED in table.metadata.properties:
         return False
-    renamed = sorted(_renamed(parse_mapping_from_json(mapping), schema))
-    if renamed:
+    if not same_columns(schema, table.metadata.schema()) or _names_changed_meaning(table):
         raise UnsupportedTable(
-            f"Table {name_of(table)} has files without field ids and renamed columns ({', '.join(renamed)}), which "
-            f"this version does not read. Rewrite its data files."
+            f"Table {name_of(table)} has data files without field ids, and its columns were renamed, dropped or added "
+            f"again over time, so what these files hold cannot be told for sure. Rewrite its data files and remove the "
+            f"property {NAME_MAPPING}."
         )
     return True
 
 
-def _renamed(mapping: Iterable[MappedField], schema: Schema) -> Iterator[str]:
-    """The columns, nested ones too, that the files may call by another name."""
-    for field in mapping:
-        name = schema.find_column_name(field.field_id) if field.field_id is not None else None
-        if name is not None and list(field.names) != [name.rsplit(".", 1)[-1]]:
-            yield name
-        yield from _renamed(field.fields, schema)
+def _names_changed_meaning(table: Table) -> bool:
+    """Whether any column, nested ones too, ever had two names, or any name stood for two columns."""
+    pairs = {pair for schema in table.metadata.schemas for pair in index_by_name(schema).items()}
+    return len(pairs) != len({name for name, _ in pairs}) or len(pairs) != len({number for _, number in pairs})
 
 
 def create_view(frame: DataFrame) -> str:

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from airflow_trickle import clock
 from airflow_trickle.errors import SourceMissing
 from airflow_trickle.lakehouse.catalog import Lakehouse, split_identifier
+from airflow_trickle.lakehouse.database import one_at_a_time
 from airflow_trickle.lakehouse.leases import forget_dead
 from airflow_trickle.lakehouse.snapshots import Version, current_version, version_as_of
 from airflow_trickle.lakehouse.state import TickRecord, latest_tick, read_tick, write_tick
@@ -26,14 +27,18 @@ def pin(lake: Lakehouse, step: PinStep, tick_id: str, as_of: datetime | None = N
         SourceMissing: the catalog lacks a source; all missing ones are named.
     """
     forget_dead(lake)
-    with lake.database.reading() as connection:
+    with lake.database.transaction() as connection:
+        # One pin at a time in a pipeline, from the look at the sources to the tick's time: a tick that looked earlier
+        # must not come out as the later one.
+        one_at_a_time(connection, f"pin {lake.name} {step.pipeline}")
         known = read_tick(connection, lake, tick_id)
-        latest = latest_tick(connection, lake, step.pipeline)
-    if known is not None and all(ref.identifier in known.pins for ref in step.inputs):
-        log.info("Tick %s was pinned before: this attempt reads the same snapshots.", tick_id)
-        return _tick(known)
-    record = _pinned(lake, step, tick_id, as_of, latest, known)
-    record = _store(lake, record)
+        if known is not None and all(ref.identifier in known.pins for ref in step.inputs):
+            log.info("Tick %s was pinned before: this attempt reads the same snapshots.", tick_id)
+            return _tick(known)
+        record = _pinned(lake, step, tick_id, as_of, latest_tick(connection, lake, step.pipeline), known)
+        if known is not None:
+            connection.execute(ticks.delete().where(ticks.c.catalog == lake.name, ticks.c.tick_id == tick_id))
+        write_tick(connection, lake, record)
     for ref in step.inputs:
         version = record.pins[ref.identifier]
         log.info("Pinned %s at snapshot %s.", ref.identifier, version.snapshot_id or "none (empty table)")
@@ -79,18 +84,6 @@ def _pinned(
         # Clocks of different machines disagree a little; ticks must not.
         effective = max(now, latest.effective_at + timedelta(microseconds=1)) if latest else now
     return TickRecord(tick_id, step.pipeline, pins, locations, as_of, effective)
-
-
-def _store(lake: Lakehouse, record: TickRecord) -> TickRecord:
-    """Write the tick; if another attempt was first, its pins hold."""
-    with lake.database.transaction() as connection:
-        first = read_tick(connection, lake, record.tick_id)
-        if first is not None and record.pins.keys() <= first.pins.keys():
-            return first
-        if first is not None:
-            connection.execute(ticks.delete().where(ticks.c.catalog == lake.name, ticks.c.tick_id == record.tick_id))
-        write_tick(connection, lake, record)
-    return record
 
 
 def _tick(record: TickRecord) -> Tick:

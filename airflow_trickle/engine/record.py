@@ -7,8 +7,10 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy import Connection
+from sqlalchemy.exc import IntegrityError
 
 from airflow_trickle import clock
 from airflow_trickle.engine.decide import Decision
@@ -70,7 +72,7 @@ def note_progress(
     """Write the status that goes with a commit, or with finding that nothing changed."""
     published = decision.published
     now = clock.now()
-    values: dict[str, object] = {
+    values: dict[str, Any] = {
         "name": run.step.name,
         "pipeline": run.tick.pipeline,
         "status": Status.ACTIVE.value,
@@ -119,13 +121,12 @@ def record_failure(run: Refresh, error: TrickleError) -> None:
     """Note a failure beside the table; its published state and frontier stay as they are."""
     result = failed(run.step.name, error, run.seconds)
     # The catalog may be what failed: the error itself is then all there is to say.
-    with suppress(TrickleError), run.lake.database.transaction() as connection:
+    with suppress(TrickleError, IntegrityError), run.lake.database.transaction() as connection:
         write_status(
             run.lake,
             connection,
             run.step.identifier,
-            name=run.step.name,
-            pipeline=run.tick.pipeline,
+            if_new={"name": run.step.name, "pipeline": run.tick.pipeline},
             error=str(error),
             error_at=clock.now(),
         )

@@ -20,7 +20,7 @@ from airflow_trickle.engine.failures import explained
 from airflow_trickle.engine.full import Input, difference, input_at, run_query, shaped, target_of
 from airflow_trickle.engine.record import Refresh, add_history, note_progress, record_failure, summary_of
 from airflow_trickle.engine.write import Written, write_all, write_difference
-from airflow_trickle.errors import LeaseHeld, TrickleError, UnsupportedTable
+from airflow_trickle.errors import LeaseHeld, RefreshFailed, TrickleError, UnsupportedTable, WarehouseUnavailable
 from airflow_trickle.lakehouse import staging as stagings
 from airflow_trickle.lakehouse.catalog import Lakehouse
 from airflow_trickle.lakehouse.columns import same_columns
@@ -29,7 +29,7 @@ from airflow_trickle.lakehouse.files import make_folder
 from airflow_trickle.lakehouse.leases import Lease, holding, require
 from airflow_trickle.lakehouse.snapshots import files_of
 from airflow_trickle.lakehouse.state import published_by
-from airflow_trickle.plan.steps import RefreshStep
+from airflow_trickle.plan.steps import RefreshStep, TableStep
 from airflow_trickle.results import Mode, Status, TableResult
 from airflow_trickle.spark.active import activated, configured
 from airflow_trickle.spark.session import SparkProvider, interrupt_session
@@ -64,8 +64,26 @@ def refresh(
     except TrickleError as error:
         record_failure(run, error)
         raise
+    except Exception as error:
+        told = _told(run.step, error)
+        record_failure(run, told)
+        raise told from error
     log.info(describe(result))
     return (result,)
+
+
+def _told(step: TableStep, error: Exception) -> TrickleError:
+    """An error that nobody foresaw: still one table's failure, with its cause in words."""
+    cause = f"{type(error).__name__}: {(str(error).strip() or 'no message').splitlines()[0]}"
+    if isinstance(error, OSError):
+        return WarehouseUnavailable(
+            f"Stream table '{step.name}' was not refreshed: a file of the warehouse cannot be read or written "
+            f"({cause}). Check that nothing was removed from it and that it is reachable; nothing was published."
+        )
+    return RefreshFailed(
+        f"{step.declared_at}: stream table '{step.name}' was not refreshed because of an error that should not happen "
+        f"({cause}). Nothing was published. Please report it with the traceback below."
+    )
 
 
 def describe(result: TableResult) -> str:
@@ -227,7 +245,7 @@ def _write(work: _Work, decision: Decision, record: stagings.Staging) -> _Change
     change = difference(work.session, new, work.target, held)
     if not change.inserted and not change.deleted and _same_schema(work.target):
         return None
-    written = write_difference(work.session, change, work.target, record, held)
+    written = write_difference(work.session, change, work.target, record, held, work.size)
     return _Change(written, change.inserted, change.deleted)
 
 

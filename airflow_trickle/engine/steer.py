@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pyiceberg.table import Table
-from sqlalchemy import delete
+from sqlalchemy import delete, select
 
 from airflow_trickle.errors import CommitConflict, ForeignTable, TrickleError
 from airflow_trickle.lakehouse import staging as stagings
@@ -77,8 +77,15 @@ def drop(lake: Lakehouse, status: TableStatus, *, force: bool = False) -> None:
                         f"Table {status.identifier} changed while it was being dropped; try again.",
                         [status.identifier],
                     )
-        if table is not None:
+        if table is not None and not _others_live_in(lake, table.metadata.location):
             delete_folder(table.io, table.metadata.location)
+
+
+def _others_live_in(lake: Lakehouse, folder: str) -> bool:
+    """Whether another table of the catalog keeps its metadata below a folder."""
+    with lake.database.reading() as connection:
+        found = connection.execute(select(CATALOG_ROWS.c.metadata_location)).scalars()
+        return any(location and location.startswith(folder.rstrip("/") + "/") for location in found)
 
 
 def readers_of(lake: Lakehouse, identifier: str) -> list[str]:

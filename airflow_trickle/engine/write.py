@@ -13,7 +13,7 @@ from airflow_trickle.engine.inputs import read_files
 from airflow_trickle.engine.zset import WEIGHT, expand, net, weigh
 from airflow_trickle.errors import RefreshFailed
 from airflow_trickle.lakehouse.columns import has_collections, same_columns
-from airflow_trickle.lakehouse.commit import Target, data_files
+from airflow_trickle.lakehouse.commit import NAME_MAPPING, Target, data_files
 from airflow_trickle.lakehouse.files import list_files, spark_path
 from airflow_trickle.lakehouse.staging import Staging
 
@@ -51,6 +51,7 @@ def write_difference(
     target: Target,
     staging: Staging,
     published: Sequence[DataFile],
+    size: int,
 ) -> Written:
     """Write exactly a difference.
 
@@ -60,8 +61,9 @@ def write_difference(
     from pyspark.sql import functions as F
 
     rewritten: list[DataFile] = []
-    if has_collections(target.schema) and not same_columns(target.schema, target.table.metadata.schema()):
-        # Such files are read by column name, so none may keep a column of an older meaning.
+    by_name = has_collections(target.schema) or NAME_MAPPING in target.table.metadata.properties
+    if by_name and not same_columns(target.schema, target.table.metadata.schema()):
+        # Other readers find the columns of such files by name, so none may keep one of an older meaning.
         rewritten = list(published)
     elif change.deleted:
         gone = change.delta.where(F.col(WEIGHT) < 0)
@@ -71,7 +73,7 @@ def write_difference(
     if rewritten:
         kept = read_files(spark, target.table, target.schema, rewritten)
         content = net(weigh(kept, 1).unionAll(content))
-    size = sum(file.file_size_in_bytes for file in rewritten)
+    size += sum(file.file_size_in_bytes for file in rewritten)
     written = Written(tuple(_write(expand(content), target, staging, size)), tuple(rewritten))
     expected = change.inserted - change.deleted
     if written.net_rows != expected:
@@ -95,7 +97,8 @@ def _with_small_files(rewritten: list[DataFile], published: Sequence[DataFile]) 
 def _write(rows: DataFrame, target: Target, staging: Staging, size: int) -> list[DataFile]:
     frame = shaped(rows, target)
     frame = frame.coalesce(1) if size < ONE_FILE_BYTES else frame.hint("rebalance")
-    writer = frame.write.mode("append").option("compression", "zstd")
+    # Overwrite: should the client have sent the query twice, its files are there once.
+    writer = frame.write.mode("overwrite").option("compression", "zstd")
     # The marker file would lie between the data files for ever.
     writer = writer.option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false")
     writer.parquet(spark_path(staging.data_folder))

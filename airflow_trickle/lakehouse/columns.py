@@ -98,7 +98,7 @@ def id_name(field_id: int) -> str:
     Spark finds a Parquet column by id, but takes the type to read from the wanted column that has the file
     column's *name*; with such names no column is mistaken for another that was renamed.
     """
-    return f"_f{field_id}"
+    return f"__trickle_f{field_id}"
 
 
 @dataclass(frozen=True)
@@ -108,6 +108,12 @@ class _Naming:
 
 
 def _spark_struct(fields: tuple[NestedField, ...], table: str, naming: _Naming) -> dict[str, Any]:
+    for field in fields:
+        if field.initial_default is not None:
+            raise UnsupportedTable(
+                f"Table {table}: column {field.name} has an initial default ({field.initial_default!r}) for older "
+                f"rows, which this version does not read. Rewrite the table's older files."
+            )
     return {
         "type": "struct",
         "fields": [

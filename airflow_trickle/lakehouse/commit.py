@@ -81,8 +81,10 @@ def new_target(lake: Lakehouse, identifier: str, schema: Schema) -> Target:
     """A table that does not exist yet; its final schema (with field ids) is in the result."""
     lake.ensure_namespace(identifier)
     properties = dict(_PROPERTIES)
+    # A folder of its own: a table that was renamed or dropped before may still live in the folder of that name.
+    location = f"{lake.catalog._get_default_warehouse_location(*split_identifier(identifier))}-{uuid.uuid4().hex[:12]}"
     staged = lake.catalog._create_staged_table(
-        identifier, schema, None, UNPARTITIONED_PARTITION_SPEC, UNSORTED_SORT_ORDER, properties
+        identifier, schema, location, UNPARTITIONED_PARTITION_SPEC, UNSORTED_SORT_ORDER, properties
     )
     final = staged.metadata.schema()
     if has_collections(final):

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
+from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url, text
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlchemyError
 
 from airflow_trickle.errors import CatalogUnavailable
@@ -120,6 +120,12 @@ def unreachable(where: str, error: SQLAlchemyError) -> str:
         else "the database is running and that the address, user and rights are right"
     )
     return f"{where} did not answer: {cause}. Check that {advice}, then try again."
+
+
+def one_at_a_time(connection: Connection, what: str) -> None:
+    """Wait until no other transaction does the same thing; SQLite has one writer at a time anyway."""
+    if connection.dialect.name == "postgresql":
+        connection.execute(text("SELECT pg_advisory_xact_lock(hashtext(:what))"), {"what": what})
 
 
 @contextmanager

@@ -133,8 +133,14 @@ def live_files(table: Table, manifests: object) -> dict[str, DataFile]:
     files: dict[str, DataFile] = {}
     for manifest in manifests:  # type: ignore[attr-defined]
         for entry in manifest.fetch_manifest_entry(table.io, discard_deleted=True):
+            path = entry.data_file.file_path
             _check_readable(table, entry.data_file)
-            files[entry.data_file.file_path] = entry.data_file
+            if path in files:
+                raise UnsupportedTable(
+                    f"Table {name_of(table)} lists the data file {path} twice, and so counts its rows twice; Spark "
+                    f"would read them once. Remove one of the two entries (rewrite_data_files)."
+                )
+            files[path] = entry.data_file
     return files
 
 
@@ -143,6 +149,13 @@ def _check_readable(table: Table, file: DataFile) -> None:
         raise UnsupportedTable(
             f"Table {name_of(table)} has a data file in format {file.file_format.value}; this version reads "
             f"Parquet only: {file.file_path}"
+        )
+    name = file.file_path.rsplit("/", 1)[-1]
+    if name.startswith(("_", ".")) or name.endswith("._COPYING_"):
+        # Spark takes such files for somebody's unfinished work and passes over them without a word.
+        raise UnsupportedTable(
+            f"Table {name_of(table)} has the data file {file.file_path}, whose name Spark takes for a hidden file and "
+            f"does not read. Rewrite the file under another name."
         )
     spec = table.metadata.specs().get(file.spec_id)
     counted = file.value_counts or {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -103,8 +104,10 @@ def _status(row: RowMapping) -> TableStatus:
     )
 
 
-def write_status(lake: Lakehouse, connection: Connection, identifier: str, **values: Any) -> None:
-    """Set columns of a table's status, creating the row if need be."""
+def write_status(
+    lake: Lakehouse, connection: Connection, identifier: str, if_new: Mapping[str, Any] | None = None, **values: Any
+) -> None:
+    """Set columns of a table's status, creating the row if need be (then with those of ``if_new`` too)."""
     for name in ("effective_at", "refreshed_at", "changed_at", "error_at"):
         if isinstance(values.get(name), datetime):
             values[name] = clock.text_of(values[name])
@@ -114,7 +117,7 @@ def write_status(lake: Lakehouse, connection: Connection, identifier: str, **val
         values["error"] = _storable(values["error"])
     key = (status.c.catalog == lake.name) & (status.c.identifier == identifier)
     if connection.execute(update(status).where(key).values(**values)).rowcount == 0:
-        values = {"status": Status.INITIALIZING.value, "epoch": 0, **values}
+        values = {"status": Status.INITIALIZING.value, "epoch": 0, **(if_new or {}), **values}
         connection.execute(insert(status).values(catalog=lake.name, identifier=identifier, **values))
 
 

@@ -11,7 +11,6 @@ from sqlalchemy import (
     BigInteger,
     Boolean,
     Column,
-    Connection,
     Float,
     Index,
     Integer,
@@ -21,11 +20,10 @@ from sqlalchemy import (
     Text,
     insert,
     select,
-    text,
 )
 
 from airflow_trickle.errors import CatalogUnavailable
-from airflow_trickle.lakehouse.database import Database
+from airflow_trickle.lakehouse.database import Database, one_at_a_time
 
 SCHEMA_VERSION = 1
 
@@ -140,7 +138,8 @@ def install(database: Database) -> None:
     found = _installed_version(database)
     if found is None:
         with database.transaction() as connection:
-            _one_installer_at_a_time(connection)
+            # Two processes that create tables at once would trip over each other in PostgreSQL.
+            one_at_a_time(connection, "install")
             SqlCatalogBaseTable.metadata.create_all(connection, checkfirst=True)
             metadata.create_all(connection, checkfirst=True)
             if connection.execute(select(meta.c.value).where(meta.c.key == "schema_version")).first() is None:
@@ -159,9 +158,3 @@ def _installed_version(database: Database) -> int | None:
             return None
         value = connection.execute(select(meta.c.value).where(meta.c.key == "schema_version")).scalar()
         return int(value) if value is not None else None
-
-
-def _one_installer_at_a_time(connection: Connection) -> None:
-    """Two processes that create tables at once would trip over each other in PostgreSQL."""
-    if connection.dialect.name == "postgresql":
-        connection.execute(text("SELECT pg_advisory_xact_lock(7236471)"))

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_trickle.spark import embedded
 from airflow_trickle.spark.target import SparkTarget
-from airflow_trickle.spark.tuning import SESSION_SETTINGS
+from airflow_trickle.spark.tuning import session_settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -51,7 +51,7 @@ def connect(target: SparkTarget, *, session_id: str | None = None, app: str = "a
     else:
         endpoint = channel.Endpoint.of_target(target)
         channel.reach(endpoint)
-    settings = {**SESSION_SETTINGS, **dict(target.conf)}
+    settings = session_settings(dict(target.conf))
     return _opened(endpoint, session_id or str(uuid.uuid4()), app, settings)
 
 

@@ -34,6 +34,20 @@ SESSION_SETTINGS: Mapping[str, str] = {
     "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
 }
 
+#: Of these, what a connection may choose otherwise: they decide what a query means, not whether files are read right.
+_CHOICE = frozenset({"spark.sql.session.timeZone", "spark.sql.ansi.enabled"})
+
+
+def session_settings(wanted: Mapping[str, str]) -> dict[str, str]:
+    """The settings of a session with those a connection asks for; what keeps rows right cannot be changed.
+
+    >>> session_settings({"spark.sql.files.ignoreCorruptFiles": "true"})["spark.sql.files.ignoreCorruptFiles"]
+    'false'
+    """
+    kept = {key: value for key, value in wanted.items() if key in _CHOICE or key not in SESSION_SETTINGS}
+    return {**SESSION_SETTINGS, **kept}
+
+
 #: Settings of the embedded server that a user's spark-defaults.conf may change.
 _SERVER_DEFAULTS: Mapping[str, str] = {
     "spark.master": "local[*]",

@@ -62,7 +62,7 @@ def test_a_warehouse_that_is_not_writable(world: World, monkeypatch: pytest.Monk
     (tmp_path / "a_file").write_text("not a folder")
     monkeypatch.setenv("PYICEBERG_CATALOG__TRICKLE__WAREHOUSE", f"file://{tmp_path}/a_file/warehouse")
     error = error_of(world)
-    assert error.startswith(f"The warehouse cannot be written at file://{tmp_path}/a_file/warehouse/default/s/data/")
+    assert error.startswith(f"The warehouse cannot be written at file://{tmp_path}/a_file/warehouse/default/s-")
     assert error.endswith(
         "Not a directory. Check that the folder exists and that this user may write to it, then run the tick again; "
         "nothing was published."
