@@ -16,7 +16,7 @@ from pyiceberg.types import LongType, NestedField
 
 from airflow_trickle.lakehouse import staging as stagings
 from airflow_trickle.lakehouse.catalog import Lakehouse, open_lakehouse
-from airflow_trickle.lakehouse.commit import Staged, Target, commit, data_files, new_target, stage
+from airflow_trickle.lakehouse.commit import Staged, Target, commit, data_files, new_target, stage, stage_together
 from airflow_trickle.lakehouse.files import make_folder, spark_path
 from airflow_trickle.lakehouse.leases import Lease
 from airflow_trickle.lakehouse.snapshots import files_of
@@ -57,7 +57,7 @@ def _prepared(lake: Lakehouse, identifier: str) -> Callable[[], Staged]:
 def _timed(lake: Lakehouse, names: list[str]) -> tuple[float, float]:
     prepared = [_prepared(lake, name) for name in names]
     start = time.perf_counter()
-    staged = [go() for go in prepared]
+    staged = stage_together(prepared)
     middle = time.perf_counter()
     commit(lake, staged)
     return time.perf_counter() - start, time.perf_counter() - middle

@@ -46,10 +46,13 @@ class AirflowApi:
 
     def call(self, method: str, path: str, **kwargs: Any) -> Any:
         """One request below ``/api/v2``; the answer's JSON, or None if it has no body."""
-        answer = self._http.request(method, f"/api/v2{path}", headers=self._headers(), **kwargs)
-        if answer.status_code == httpx.codes.UNAUTHORIZED:
-            self._token = None
+        try:
             answer = self._http.request(method, f"/api/v2{path}", headers=self._headers(), **kwargs)
+            if answer.status_code == httpx.codes.UNAUTHORIZED:
+                self._token = None
+                answer = self._http.request(method, f"/api/v2{path}", headers=self._headers(), **kwargs)
+        except httpx.HTTPError as error:
+            raise ApiError(f"{method} {path}: Airflow does not answer ({error!r})") from error
         if answer.is_error:
             raise ApiError(f"{method} {path} answered {answer.status_code}: {answer.text[:500]}")
         return answer.json() if answer.content else None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 import pyarrow.parquet as pq
@@ -159,6 +160,15 @@ def stage(
         snapshot_id=producer.snapshot_id,
         table=lake.table_at(target.identifier, location),
     )
+
+
+def stage_together(stagings: Sequence[Callable[[], Staged]]) -> list[Staged]:
+    """Run several calls of `stage` side by side; each waits mostly for its own files.
+
+    If one fails, the others are done all the same, and the first error is raised.
+    """
+    with ThreadPoolExecutor(max_workers=max(1, len(stagings))) as pool:
+        return [future.result() for future in [pool.submit(call) for call in stagings]]
 
 
 def _transaction(target: Target) -> Transaction:

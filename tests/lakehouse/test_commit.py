@@ -3,6 +3,7 @@ from __future__ import annotations
 import random
 import threading
 from concurrent.futures import ThreadPoolExecutor, wait
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from pyiceberg.table import Table
 from airflow_trickle.errors import CommitConflict
 from airflow_trickle.lakehouse import staging as stagings
 from airflow_trickle.lakehouse.catalog import Lakehouse, open_lakehouse
-from airflow_trickle.lakehouse.commit import commit
+from airflow_trickle.lakehouse.commit import Staged, commit, stage_together
 from tests.lakehouse.writing import rows_of, stage_rows
 
 THREE = ["default.a", "default.b", "default.c"]
@@ -37,6 +38,18 @@ def test_plain_pyiceberg_reads_what_was_committed(lake: Lakehouse, catalog_uri: 
     assert sorted(table.scan().to_arrow()["epoch"].to_pylist()) == [0, 1]
     assert table.current_snapshot().summary["trickle.note"] == "second"  # type: ignore[union-attr,index]
     assert len(table.history()) == 2
+
+
+def test_tables_can_be_staged_side_by_side(lake: Lakehouse) -> None:
+    calls = [partial(stage_rows, lake, name, [{"epoch": 1, "name": name}]) for name in THREE]
+    commit(lake, stage_together(calls))
+    assert [rows_of(lake, name) for name in THREE] == [[{"epoch": 1, "name": name}] for name in THREE]
+
+    def explode() -> Staged:
+        raise RuntimeError("no")
+
+    with pytest.raises(RuntimeError):
+        stage_together([*calls, explode])
 
 
 def test_one_lost_race_of_three_changes_none_and_names_the_table(lake: Lakehouse) -> None:
