@@ -102,7 +102,6 @@ def get_provider_info() -> dict[str, Any]:
         "integrations": [
             {
                 "integration-name": _INTEGRATION,
-                "external-doc-url": "https://pypi.org/project/airflow-trickle/",
                 "tags": ["software"],
             }
         ],
