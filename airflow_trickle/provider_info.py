@@ -58,8 +58,8 @@ _OPTIONS: dict[str, dict[str, Any]] = {
     "spark_conn_id": _option(
         "string",
         "trickle_spark",
-        "Airflow connection that says where Spark runs; if there is none of this id, an embedded local\n"
-        "Spark is started and kept warm.\n",
+        "Airflow connection that says where Spark runs. As long as there is none called trickle_spark,\n"
+        "that name stands for an embedded local Spark, which is started and kept warm.\n",
         example="my_spark_connect",
     ),
     "strict": _option(
@@ -102,6 +102,7 @@ def get_provider_info() -> dict[str, Any]:
         "integrations": [
             {
                 "integration-name": _INTEGRATION,
+                "external-doc-url": "https://iceberg.apache.org/",
                 "tags": ["software"],
             }
         ],
