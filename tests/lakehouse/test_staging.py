@@ -32,8 +32,14 @@ def table(shared_lake: Lakehouse, identifier: str) -> str:
 
 def files_below(lake: Lakehouse, identifier: str) -> set[str]:
     namespace, name = identifier.split(".")
-    folder = Path(spark_path(lake.catalog.properties["warehouse"])) / namespace / name
-    return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
+    home = Path(spark_path(lake.catalog.properties["warehouse"])) / namespace
+    # The folder of a table is its name and something that no other table has.
+    return {
+        str(path.relative_to(folder))
+        for folder in home.glob(f"{name}-*")
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
 
 
 def lease_of(lake: Lakehouse, identifier: str) -> Lease:
