@@ -43,12 +43,12 @@ class Pipeline:
             return cls(plans[0])
         planned.raise_for_problems()
         known = ", ".join(plan.pipeline for plan in planned.plans) or "none"
-        wanted = f"no pipeline '{name}'" if name else f"{len(plans)} pipelines"
+        wanted = f"is no pipeline '{name}'" if name else f"are {len(plans)} pipelines"
         raise DefinitionError(
             [
                 Problem(
                     Position(str(path), 1, 1),
-                    f"there are {wanted} here (found: {known}).",
+                    f"there {wanted} here (found: {known}).",
                     "Name one of them.",
                 )
             ]

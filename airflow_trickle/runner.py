@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import uuid
 from collections.abc import Callable, Collection
 from datetime import datetime
@@ -52,11 +53,13 @@ def run_tick(
             outcome = _held_up(step, cause)
         else:
             wanted = any(table.name in full_refresh for table in step.tables)
+            began = time.monotonic()
             try:
                 outcome = refresh(lake, step, tick, spark, wanted)
             except TrickleError as error:
                 broken[step.unit] = step.unit
-                outcome = tuple(failed(table.name, error) for table in step.tables)
+                seconds = round(time.monotonic() - began, 3)
+                outcome = tuple(failed(table.name, error, seconds) for table in step.tables)
         for result in outcome:
             results[result.table] = result
             done(result)

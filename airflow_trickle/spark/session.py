@@ -65,7 +65,8 @@ def _opened(endpoint: Endpoint, session_id: str, app: str, settings: dict[str, s
     # pyspark's own builder sets this: pyspark.sql.functions then make expressions for Connect.
     os.environ["SPARK_CONNECT_MODE_ENABLED"] = "1"
     # pyspark prints every failed query, with the JVM's stack, as JSON to stderr; it also raises it.
-    logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
+    for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
     builder = channel.channel_builder(endpoint, session_id, app)
     # Not the builder's getOrCreate or create: they would make this the session of the whole process.
     session: Any = ConnectSession(builder, userId=channel.USER)

@@ -25,17 +25,19 @@ pytestmark = [pytest.mark.e2e, pytest.mark.spark]
 DAGS = Path(__file__).parents[2] / "dags"
 SOURCES = ("customers", "orders", "order_lines")
 BROKEN = "pipeline: oops\nsources: [orders]\nstream_tables:\n  t:\n    quary: SELECT * FROM orders\n"
-#: 900,000 rows joined with themselves. Spark notices an interrupt between two batches of rows, so it takes
+#: 900,000 rows, each joined with 100,000. Spark notices an interrupt between two batches of rows, so it takes
 #: many of them, and not one that goes on for ever.
 ENDLESS = """
 pipeline: endless
 namespace: webshop
 sources: [order_lines]
 stream_tables:
-  numbers:
+  many:
     query: SELECT EXPLODE(SEQUENCE(1, 100000)) AS n FROM order_lines
+  few:
+    query: SELECT EXPLODE(SEQUENCE(1, 11111)) AS n FROM order_lines
   never_done:
-    query: SELECT SUM(HASH(a.n, b.n)) AS total FROM numbers AS a CROSS JOIN numbers AS b
+    query: SELECT SUM(HASH(many.n, few.n)) AS total FROM many CROSS JOIN few
 """
 #: A machine that does other things as well needs patience.
 _SECONDS = 240
