@@ -29,3 +29,21 @@ def test_a_user_may_change_the_server_but_not_open_it():
 
 def test_machine_memory_is_a_number_of_bytes():
     assert 128 * MiB < machine_memory() < 1024**5
+
+
+def test_a_connection_cannot_switch_off_what_keeps_rows_right() -> None:
+    from airflow_trickle.spark.tuning import SESSION_SETTINGS, session_settings
+
+    wanted = {
+        "spark.sql.parquet.fieldId.read.enabled": "false",
+        "spark.sql.files.ignoreMissingFiles": "true",
+        "spark.sql.session.timeZone": "Europe/Amsterdam",
+        "spark.sql.shuffle.partitions": "7",
+    }
+    settings = session_settings(wanted)
+    assert settings["spark.sql.parquet.fieldId.read.enabled"] == "true"
+    assert settings["spark.sql.files.ignoreMissingFiles"] == "false"
+    # What a query means may be chosen, and what is not ours passes.
+    assert settings["spark.sql.session.timeZone"] == "Europe/Amsterdam"
+    assert settings["spark.sql.shuffle.partitions"] == "7"
+    assert settings.keys() >= SESSION_SETTINGS.keys()
