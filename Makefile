@@ -54,7 +54,7 @@ lint: $(STAMP) ## ruff and mypy
 	$(BIN)/mypy
 
 .PHONY: bench
-bench: $(STAMP) java ## measure parse time, idle ticks and commits
+bench: $(STAMP) java ## measure analysis, parse time, idle ticks and commits
 	@$(BIN)/python -m benchmarks
 
 .PHONY: soak
@@ -64,6 +64,10 @@ soak: $(STAMP) java ## long random runs
 .PHONY: wheel-check
 wheel-check: $(STAMP) ## build the wheel, install it without Airflow, import it
 	@$(BIN)/python -m tools.wheel_check
+
+.PHONY: sql-report
+sql-report: $(STAMP) java ## ask Spark and the parser about the query corpora, write docs/sql-corpora.md
+	@$(BIN)/python -m tools.sql_report
 
 .PHONY: clean
 clean: ## remove what the targets above made, but not .venv

@@ -83,8 +83,10 @@ class Pipeline:
             done: called with each table's result.
 
         Raises:
+            DefinitionError: the pipeline has something that this version cannot run.
             TickFailed: at least one table failed; its ``results`` tell of every table.
         """
+        self.plan.refuse_if_blocked()
         from airflow_trickle.lakehouse.catalog import open_lakehouse
         from airflow_trickle.runner import run_tick
 

@@ -22,11 +22,12 @@ def pipeline_doc(plan: Plan, folder: str) -> str:
         f"- catalog {_code(plan.catalog)}, namespace {_code(plan.namespace)}",
         f"- reads {_names(ref.identifier for ref in plan.pin.inputs)}",
         "",
-        "| stream table | mode | reads |",
-        "|---|---|---|",
+        "| stream table | stratum | mode | reads |",
+        "|---|---|---|---|",
     ]
     lines += [
-        f"| {_code(table.name)} | {table.mode} | {_names(ref.name for ref in table.inputs)} |" for table in plan.tables
+        f"| {_code(table.name)} | {table.stratum} | {table.mode} | {_names(ref.name for ref in table.inputs)} |"
+        for table in plan.tables
     ]
     lines += ["", *(f"- **warning**: {_text(warning)}" for warning in plan.warnings)]
     return "\n".join(lines).rstrip() + "\n"
@@ -66,7 +67,9 @@ def _table(table: TableStep, folder: str) -> str:
     lines += [
         _fenced(table.query.strip("\n"), "sql"),
         f"- table {_code(table.identifier)}, defined at {_code(seen_from(folder, table.declared_at))}",
-        *(f"- reads {_input(ref)}" for ref in table.inputs),
+        *(f"- reads {_input(ref)}{_edge(table, ref)}" for ref in table.inputs),
+        f"- stratum {table.stratum}",
+        *([f"- made from a CTE of {_code(table.made_from)}"] if table.made_from else []),
         f"- mode {table.mode}: {_text(table.reason)}",
         f"- definition {_code(table.definition)}",
     ]
@@ -75,6 +78,12 @@ def _table(table: TableStep, folder: str) -> str:
 
 def _input(ref: InputRef) -> str:
     return f"{_code(ref.identifier)} ({ref.kind.value.replace('_', ' ')} {_code(ref.name)})"
+
+
+def _edge(table: TableStep, ref: InputRef) -> str:
+    """Why a row more of an input may take rows away, where it may."""
+    edge = next((edge for edge in table.edges if edge.identifier == ref.identifier), None)
+    return f", non-monotone: {_text(edge.because)}" if edge is not None and edge.type == "NON_MONOTONE" else ""
 
 
 def _fenced(text: str, language: str = "") -> str:

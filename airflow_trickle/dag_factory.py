@@ -24,6 +24,7 @@ from airflow.sdk import (
     CronDataIntervalTimetable,
     DeltaDataIntervalTimetable,
     Param,
+    TaskGroup,
     get_parsing_context,
 )
 
@@ -90,6 +91,7 @@ def _wanted(plans: tuple[Plan, ...]) -> tuple[Plan, ...]:
 
 
 def _pipeline(plan: Plan, root: str) -> DAG:
+    plan.refuse_if_blocked()
     # `on_non_convergence_callback` is checked too; it is called where cycles are refreshed.
     callbacks = {name: _callback(plan, name, path) for name, path in sorted(plan.callbacks.items())}
     start = datetime.fromisoformat(plan.start_date).astimezone(timezone.utc) if plan.start_date else None
@@ -140,9 +142,11 @@ def _add_tasks(dag: DAG, plan: Plan, root: str) -> None:
     pin_id = _free_id("pin", taken)
     pin = PinOperator(task_id=pin_id, step=plan.pin, catalog=plan.catalog, doc_md=pin_doc(plan.pin), dag=dag)
     tasks: dict[str, BaseOperator] = {}
+    strata = _strata(dag, plan)
     for step in plan.refreshes:
         task = tasks[step.unit] = RefreshOperator(
             task_id=ids[step.unit],
+            task_group=strata.get(step.tables[0].stratum),
             step=step,
             catalog=plan.catalog,
             spark_conn_id=plan.spark_conn_id,
@@ -152,6 +156,23 @@ def _add_tasks(dag: DAG, plan: Plan, root: str) -> None:
             **_owner(step),
         )
         _after(task, [tasks[unit] for unit in step.upstream] or [pin])
+
+
+def _strata(dag: DAG, plan: Plan) -> dict[int, TaskGroup]:
+    """A task group per stratum, so that the graph shows them as layers; none where there is only one."""
+    levels = sorted({table.stratum for table in plan.tables})
+    if len(levels) < 2:
+        return {}
+    return {
+        level: TaskGroup(
+            f"stratum_{level}",
+            # A task keeps the name of its table, in whatever stratum that is.
+            prefix_group_id=False,
+            dag=dag,
+            tooltip=f"Stratum {level}: complete before what subtracts from it or aggregates it begins.",
+        )
+        for level in levels
+    }
 
 
 def _after(task: BaseOperator, upstream: Iterable[BaseOperator]) -> None:

@@ -39,8 +39,10 @@ def run_tick(
     """Pin, then refresh every unit upstream first; a failure holds up only what is downstream of it.
 
     Raises:
+        DefinitionError: the plan has something that this version cannot run.
         TickFailed: at least one table failed; its ``results`` tell of every table.
     """
+    plan.refuse_if_blocked()
     tick = pin(lake, plan.pin, tick_id or new_tick_id(plan.pipeline), as_of)
     results: dict[str, TableResult] = {}
     broken: dict[str, str] = {}

@@ -1,12 +1,12 @@
-"""``make bench``: what the foundation costs, as ratios within one run (machines differ and are noisy)."""
+"""``make bench``: what the parts cost, as ratios within one run (machines differ and are noisy)."""
 
 from __future__ import annotations
 
 import argparse
 
-from benchmarks import commits, idle, parsing
+from benchmarks import analysis, commits, idle, parsing
 
-PARTS = {"parsing": parsing.main, "idle": idle.main, "commits": commits.main}
+PARTS = {"analysis": analysis.main, "parsing": parsing.main, "idle": idle.main, "commits": commits.main}
 
 
 def main() -> None:

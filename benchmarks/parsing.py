@@ -28,7 +28,13 @@ print(json.dumps({"wall": time.perf_counter() - start, "cpu": time.process_time(
 
 def write_pipeline(folder: Path, tables: int) -> None:
     """A pipeline of chains of ten: filters, joins and aggregates over twenty sources."""
-    lines = ["pipeline: bench", "sources:", *(f"  src_{n}: {{}}" for n in range(20)), "stream_tables:"]
+    lines = [
+        "pipeline: bench",
+        "diamond_consistency: none",
+        "sources:",
+        *(f"  src_{n}: {{}}" for n in range(20)),
+        "stream_tables:",
+    ]
     for number in range(tables):
         source = f"src_{number // 10 % 20}" if number % 10 == 0 else f"t_{number - 1}"
         other = f"src_{(number // 10 + 7) % 20}"

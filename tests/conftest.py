@@ -10,11 +10,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _HOME = "TRICKLE_SPARK_HOME"
+
+# No test asserts a time: a busy machine is no defect. The same examples on every run; a soak looks for others.
+settings.register_profile("trickle", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("trickle")
 
 
 def pytest_configure(config: pytest.Config) -> None:

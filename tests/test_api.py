@@ -201,3 +201,17 @@ def test_its_settings_come_back_after_a_failure_too(world: World, own_session: S
         Pipeline.load(world.yaml).tick(spark=own_session)
     assert own_session.conf.get("spark.sql.session.timeZone") == "Asia/Tokyo"
     assert own_session.sql("SELECT 1").collect()[0][0] == 1
+
+
+def test_what_cannot_be_run_yet_is_refused_before_anything_is_opened(tmp_path: Path) -> None:
+    file = tmp_path / "p.yaml"
+    file.write_text(
+        "pipeline: p\nallow_circular: true\nsources: [s]\nstream_tables:\n"
+        "  a: {query: SELECT x FROM s UNION SELECT x FROM a}\n"
+    )
+    with pytest.raises(DefinitionError) as caught:
+        Pipeline.load(file).tick()
+    assert str(caught.value) == (
+        f"{file}:5:3: 'a' reads itself, and this version cannot bring a cycle to its fixed point yet. Until it can, "
+        "`trickle plan` and `trickle sccs` show what it would do."
+    )

@@ -5,28 +5,28 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from sqlglot import Token, exp
-from sqlglot.dialects.dialect import Dialect
-from sqlglot.errors import ParseError, TokenError
+from sqlglot import Token, TokenType, exp
 
-from airflow_trickle.algebra.comments import blank_comments
-from airflow_trickle.algebra.scope import Cte, cte_seen
-from airflow_trickle.algebra.syntax import QueryProblem, explain_parse_error, explain_token_error
-from airflow_trickle.algebra.tokens import check_statement, normal_form
+from airflow_trickle.algebra.building import offset_of
+from airflow_trickle.algebra.functions import BARE
+from airflow_trickle.algebra.nodes import Node, Opaque, Scan
+from airflow_trickle.algebra.parsing import QUERIES, parse_statement
+from airflow_trickle.algebra.scope import cte_seen
+from airflow_trickle.algebra.survey import Doubt, Survey, Visit, visit_of
+from airflow_trickle.algebra.syntax import QueryProblem
+from airflow_trickle.algebra.tokens import normal_form
+from airflow_trickle.algebra.tree import build_tree
+from airflow_trickle.algebra.walks import all_reads
 
-_SPARK = Dialect.get_or_raise("spark")
-#: Long enough that sqlglot hands back all the text before an error, which tells its exact place.
-_WHOLE_TEXT = 1 << 40
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _PARAMETER = re.compile(r"\{\{|\$\{|[:@][A-Za-z_]|\?")
 #: Words that Spark takes as the name of a table but not as an alias.
 _NO_ALIAS = frozenset(
     ["anti", "cross", "except", "full", "inner", "intersect", "join", "lateral", "left", "minus"]
 ).union(["natural", "on", "right", "semi", "union", "using"])
-_QUERIES = (exp.Select, exp.SetOperation, exp.Subquery, exp.Values)
 #: Functions that read a table by its name, which would hide it from the graph.
 _HIDING = frozenset({"identifier", "stream", "table"})
 
@@ -51,11 +51,17 @@ class TableRef:
 class ParsedQuery:
     """What is known of a query's text without any catalog."""
 
+    #: The text with blanks for comments.
+    text: str = field(default="", repr=False)
     references: tuple[TableRef, ...] = ()
     #: Columns written as ``namespace.table.column``: the first two parts, and where.
     qualified_columns: tuple[tuple[str, str, int], ...] = ()
     #: The text without comments, layout, and the case of keywords; references are marked, not named.
     normal: str = ""
+    #: The operator tree; None for a query that could not be read.
+    tree: Node | None = None
+    #: Functions whose answer is not given by their arguments, in the order of the text.
+    doubts: tuple[Doubt, ...] = ()
     problems: tuple[QueryProblem, ...] = ()
 
 
@@ -65,28 +71,10 @@ def parse_query(text: str) -> ParsedQuery:
     >>> [ref.name for ref in parse_query("WITH a AS (SELECT * FROM x.b) SELECT * FROM a, c").references]
     ['x.b', 'c']
     """
-    bare = blank_comments(text)
-    try:
-        tokens = _SPARK.tokenize(bare)
-    except TokenError:
-        return ParsedQuery(problems=(explain_token_error(text),))
-    tree = check_statement(tokens) or _parse(bare, tokens)
-    if isinstance(tree, QueryProblem):
-        return ParsedQuery(problems=(tree,))
-    return _Reader(bare).read(tree, tokens)
-
-
-def _parse(text: str, tokens: list[Token]) -> exp.Expr | QueryProblem:
-    try:
-        tree = _SPARK.parser(error_message_context=_WHOLE_TEXT).parse(tokens, text)[0]
-    except ParseError as error:
-        return explain_parse_error(error)
-    except RecursionError:
-        return QueryProblem(0, "the query is nested too deep to be read.", "Split it with a WITH clause.")
-    except Exception as error:
-        # sqlglot stumbles over some nonsense with errors of any type; one query must not hide all others.
-        return QueryProblem(0, "the query does not parse.", f"The parser gave up: {error}.")
-    return tree if isinstance(tree, _QUERIES) else _not_a_query(tree)
+    statement = parse_statement(text)
+    if isinstance(statement, QueryProblem):
+        return ParsedQuery(problems=(statement,))
+    return _Reader(statement.text).read(statement.tree, statement.tokens)
 
 
 def fingerprint(parsed: ParsedQuery, identifiers: Iterable[str]) -> str:
@@ -103,11 +91,6 @@ def fingerprint(parsed: ParsedQuery, identifiers: Iterable[str]) -> str:
     return hashlib.sha256(meaning.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
-def _not_a_query(tree: exp.Expr | None) -> QueryProblem:
-    what = "an empty statement" if tree is None else tree.key.upper()
-    return QueryProblem(0, f"the query must be a SELECT, but is {what}.", "Write a SELECT that returns the rows.")
-
-
 class _Reader:
     """Walks the tree once and keeps what is of interest."""
 
@@ -115,24 +98,67 @@ class _Reader:
         self._text = text
         #: By start: the pipe syntax may show one place twice.
         self._references: dict[int, TableRef] = {}
+        #: Where a name is a CTE's.
+        self._cte_reads: dict[int, str] = {}
         self._columns: list[tuple[str, str, int]] = []
         self._problems: list[QueryProblem] = []
         #: Where identifiers begin, and which of them are aliases that may do without AS.
         self._names: set[int] = set()
         self._aliases: set[int] = set()
+        self._survey = Survey(text)
 
     def read(self, tree: exp.Expr, tokens: list[Token]) -> ParsedQuery:
+        survey = self._survey
         for node in tree.walk():
-            visit = _VISITORS.get(type(node))
+            kind = type(node)
+            visits = _VISITS.get(kind)
+            if visits is None:
+                visits = _VISITS[kind] = (_VISITORS.get(kind), visit_of(kind))
+            visit, look = visits
             if visit is not None:
                 visit(self, node)
+            if look is not None:
+                look(survey, node, self._place(node))
         references = tuple(self._references[start] for start in sorted(self._references))
+        built = None if self._problems else self._tree(tree, tokens, references)
         return ParsedQuery(
+            text=self._text,
             references=references,
             qualified_columns=tuple(sorted(self._columns, key=lambda column: column[2])),
             normal=normal_form(self._text, tokens, references, self._names, self._aliases),
             problems=tuple(sorted(set(self._problems))),
+            tree=built,
+            doubts=tuple(sorted(survey.doubts)),
         )
+
+    def _place(self, node: exp.Expr) -> int:
+        """Where a function stands; those that are written without parentheses have no place of their own."""
+        start = node.meta.get("start")
+        if start is None and isinstance(node, exp.Func) and not isinstance(node, exp.SubqueryPredicate):
+            found = re.search(rf"\b{re.escape(node.sql_name())}\b", self._text, re.IGNORECASE)
+            start = found.start() if found else None
+        return offset_of(node) if start is None else int(start)
+
+    def _tree(self, tree: exp.Expr, tokens: list[Token], references: tuple[TableRef, ...]) -> Node | None:
+        if "|>" in self._text and any(token.token_type is TokenType.PIPE_GT for token in tokens):
+            # The parser turns pipes into CTEs, and not always into those that Spark means.
+            scans = tuple(Scan(ref.start, ref.name) for ref in references)
+            return Opaque(0, scans, "QUERY", "the pipe syntax |> is not understood")
+        built, problems = build_tree(tree, self._survey)
+        self._problems += problems
+        return None if built is None else self._complete(built, references)
+
+    def _complete(self, tree: Node, references: tuple[TableRef, ...]) -> Node:
+        """The tree; if it does not hold every read that the text has, all of it is opaque."""
+        known = {read.offset for read in all_reads(tree)}
+        reads = {**{ref.start: ref.name for ref in references}, **self._cte_reads}
+        missing = sorted(start for start in reads if start not in known)
+        if not missing:
+            return tree
+        # A CTE that is read where nobody looks may be the only way to its tables.
+        scans = tuple(Scan(ref.start, ref.name) for ref in references)
+        why = f"'{reads[missing[0]]}' is read in a place that is not understood"
+        return Opaque(missing[0], (tree, *scans), "QUERY", why)
 
     def _identifier(self, identifier: exp.Expr) -> None:
         self._names.add(identifier.meta.get("start", -1))
@@ -146,6 +172,7 @@ class _Reader:
         self._alias(table)
         names = tuple(part.name for part in parts)
         if len(names) == 1 and self._is_cte(table, names[0], parts[0]):
+            self._cte_reads[parts[0].meta.get("start", -1)] = names[0]
             return
         self._check_extras(table, parts[0])
         start, end = parts[0].meta["start"], parts[-1].meta["end"] + 1
@@ -157,13 +184,13 @@ class _Reader:
     def _is_cte(self, table: exp.Expr, name: str, identifier: exp.Expr) -> bool:
         """Whether the name is a CTE's, seen from inside out; a later one of WITH RECURSIVE is refused."""
         seen = cte_seen(table, name.casefold())
-        if seen is Cte.LATER:
+        if seen is not None and seen.later:
             self._refuse(
                 identifier,
-                f"'{name}' is read before WITH RECURSIVE defines it; mutual recursion is not built yet.",
+                f"'{name}' is read before WITH RECURSIVE defines it.",
                 "Define it first, or make it a stream table of its own.",
             )
-        return seen is not Cte.NONE
+        return seen is not None
 
     def _check_extras(self, table: exp.Expr, name: exp.Expr) -> None:
         if table.args.get("sample"):
@@ -181,6 +208,8 @@ class _Reader:
 
     def _column(self, column: exp.Expr) -> None:
         parts = column.parts if isinstance(column, exp.Column) else []
+        if len(parts) == 1 and parts[0].name.casefold() in BARE and not parts[0].args.get("quoted"):
+            self._survey.named(column, parts[0].name, parts[0].meta.get("start", 0))
         if len(parts) > 2:
             self._columns.append((parts[0].name, parts[1].name, parts[0].meta.get("start", 0)))
 
@@ -191,7 +220,7 @@ class _Reader:
             self._aliases.add(identifier.meta.get("start", -1))
 
     def _cte(self, cte: exp.Expr) -> None:
-        if not isinstance(cte.this, _QUERIES):
+        if not isinstance(cte.this, QUERIES):
             self._refuse(cte, f"the CTE '{cte.alias}' is not a SELECT.", "Write a SELECT between its parentheses.")
 
     def _select(self, select: exp.Expr) -> None:
@@ -219,6 +248,9 @@ class _Reader:
         starts = (part.meta["start"] for part in node.walk() if "start" in part.meta)
         self._problems.append(QueryProblem(min(starts, default=0), message, hint))
 
+
+#: Class of an expression -> what the reader and the survey do with it; filled as classes are met.
+_VISITS: dict[type[exp.Expr], tuple[Any, Visit | None]] = {}
 
 #: The concrete classes of the tree -> what to do with them; all others are passed over.
 _VISITORS: dict[type[exp.Expr], Any] = {

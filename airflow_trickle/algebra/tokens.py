@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Protocol
 
 from sqlglot import Token, TokenType
@@ -74,31 +74,30 @@ def normal_form(
         names: Where identifiers begin, whose case is kept.
         aliases: Where aliases begin that may do without AS.
     """
-    return "\n".join(_words(text, tokens, references, names, aliases))
-
-
-def _words(
-    text: str, tokens: Sequence[Token], references: Sequence[Span], names: set[int], aliases: set[int]
-) -> Iterator[str]:
+    words: list[str] = []
     spans = iter(references)
     span = next(spans, None)
+    last = len(tokens) - 1
     for index, token in enumerate(tokens):
         start = token.start
-        if span is not None and start >= span.end:
-            span = next(spans, None)
-        if span is not None and span.start <= start:
+        if span is not None and start >= span.start:
             if start == span.start:
                 # A bare name is its own alias: `FROM orders` is `FROM orders AS orders`.
-                yield _REFERENCE if span.alias is None else f"{_REFERENCE}\n{span.alias.strip('`')}"
+                words.append(_REFERENCE if span.alias is None else f"{_REFERENCE}\n{span.alias.strip('`')}")
+            if index == last or tokens[index + 1].start >= span.end:
+                span = next(spans, None)
             continue
         kind = token.token_type
         if kind is TokenType.SEMICOLON:
             continue
-        if kind is TokenType.ALIAS and index + 1 < len(tokens) and tokens[index + 1].start in aliases:
+        if kind is TokenType.ALIAS and index < last and tokens[index + 1].start in aliases:
             continue
         word = text[start : token.end + 1]
         if start in names or "'" in word or '"' in word:
-            yield word
+            words.append(word)
+        elif word.isalnum() or len(word) == 1:
+            words.append(word.upper())
         else:
             # `GROUP BY` is one token, but two with a comment in between.
-            yield from (_SAME.get(part, part) for part in word.upper().split())
+            words.extend(_SAME.get(part, part) for part in word.upper().split())
+    return "\n".join(words)

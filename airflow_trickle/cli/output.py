@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from typing import Annotated, Any
@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.text import Text
 
 from airflow_trickle import clock
-from airflow_trickle.errors import DefinitionError
+from airflow_trickle.errors import DefinitionError, Problem
 
 # Lines are not broken: a terminal does that itself, and a pipe gets them whole.
 out = Console(soft_wrap=True, highlight=False, markup=False, emoji=False)
@@ -68,12 +68,23 @@ def complain(error: Exception, *, as_json: bool) -> None:
     if as_json:
         print_json(error_json(error))
         return
-    first, *others = str(error).splitlines() or [type(error).__name__]
-    # Every line of a wrong definition is a problem of its own; of other errors the first line is the message.
-    mark = Text("error: ", "bold red") if isinstance(error, DefinitionError) else Text("  ")
-    err.print(Text.assemble(("error: ", "bold red"), first))
-    for line in others:
-        err.print(mark + Text(line))
+    several = isinstance(error, DefinitionError) and error.problems
+    for told in several or [error]:
+        first, *others = str(told).splitlines() or [type(error).__name__]
+        err.print(Text.assemble(("error: ", "bold red"), first))
+        for line in others:
+            err.print(Text(f"  {line}".rstrip()))
+
+
+def print_not_planned(console: Console, problems: Iterable[Problem]) -> None:
+    """Say which definitions are left out of what was printed, and why; nothing if none is."""
+    for number, problem in enumerate(problems):
+        if number == 0:
+            console.print(Text("Not planned:", "bold red"))
+        first, *others = str(problem).splitlines()
+        console.print(f"  {first}")
+        for line in others:
+            console.print(f"    {line}".rstrip())
 
 
 @contextmanager

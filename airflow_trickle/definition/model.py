@@ -13,6 +13,7 @@ from airflow_trickle.definition.values import (
     DottedPath,
     Flag,
     GroupPolicy,
+    MutualRecursion,
     Name,
     PartitionBy,
     PipelineName,
@@ -20,6 +21,7 @@ from airflow_trickle.definition.values import (
     Schedule,
     StartDate,
     TableName,
+    TableSchedule,
     Text,
     Texts,
     refuse,
@@ -42,9 +44,12 @@ class SourceModel(_Part):
 class DefaultsModel(_Part):
     """What holds for every stream table that does not say otherwise."""
 
-    refresh_mode: RefreshMode | None = Field(default=None, description="AUTO (default) or FULL.")
-    schedule: Schedule | None = Field(
-        default=None, description="When the table is refreshed; in this version the pipeline's own schedule."
+    refresh_mode: RefreshMode | None = Field(
+        default=None, description="AUTO (default): from changes where possible and cheaper; DIFFERENTIAL; FULL."
+    )
+    schedule: TableSchedule | None = Field(
+        default=None,
+        description="When the table is refreshed (default: with the pipeline); calculated: as its readers need it.",
     )
     diamond_consistency: Consistency | None = Field(
         default=None,
@@ -55,6 +60,10 @@ class DefaultsModel(_Part):
     )
     max_fixpoint_iterations: Count | None = Field(
         default=None, description="How many passes a cycle may take to settle (default 100)."
+    )
+    mutual_recursion: MutualRecursion | None = Field(
+        default=None,
+        description="CTEs that read each other: auto (default) makes stream tables of them, suggest shows how to.",
     )
     partition_by: PartitionBy | None = Field(default=None, description="Not built yet.")
     owner: Text | None = Field(default=None, description="Who answers for the table.")
@@ -94,7 +103,7 @@ class PipelineModel(_Part):
     tags: Texts | None = Field(default=None, description="Tags of the DAG.")
     schedule: Schedule | None = Field(
         default=None,
-        description="A duration (30s, 5m, 1h30m), cron, or @hourly and the like; none: only by hand.",
+        description="A duration (30s, 5m, 1h30m), cron, @hourly and the like, or asset; none: only by hand.",
     )
     start_date: StartDate | None = Field(
         default=None, description="The first moment to run for; UTC if no zone is given."
@@ -109,6 +118,7 @@ class PipelineModel(_Part):
         default=None, description="How many passes a cycle may take to settle (default 100)."
     )
     diamond_consistency: Consistency | None = Field(default=None, description="atomic (default) or none.")
+    mutual_recursion: MutualRecursion | None = Field(default=None, description="auto (default) or suggest.")
     enable_stratum_skip: Flag | None = Field(default=None, description="Skip a stratum whose inputs did not change.")
     stratified_cycle_validation: Flag | None = Field(
         default=None, description="Judge a cycle by the place of each reference in its query."

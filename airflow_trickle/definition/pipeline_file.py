@@ -13,7 +13,6 @@ from airflow_trickle.definition.document import Document
 from airflow_trickle.definition.messages import Loc, problems_of
 from airflow_trickle.definition.model import CALLBACKS, DefaultsModel, PipelineModel, SourceModel, TableModel
 from airflow_trickle.definition.records import Overrides, PipelineDef, SourceDef, TableDef
-from airflow_trickle.definition.schedules import same_schedule
 from airflow_trickle.definition.sql_text import SqlText
 from airflow_trickle.definition.words import given, nearest
 from airflow_trickle.errors import Problem
@@ -159,7 +158,6 @@ class PipelineFile:
             own = getattr(table, key)
             return getattr(defaults, key) if own is None else own
 
-        self._check_schedule(name, table, defaults, model.schedule)
         sql = self._sql(name, table)
         if sql is None:
             self._unread.append(name)
@@ -170,30 +168,15 @@ class PipelineFile:
             sql=sql,
             at=self.document.key_position(("stream_tables", name)),
             refresh_mode=option("refresh_mode") or _MODE,
-            schedule=model.schedule,
+            schedule=option("schedule"),
             diamond_consistency=option("diamond_consistency"),
             diamond_schedule_policy=option("diamond_schedule_policy") or "slowest",
             max_fixpoint_iterations=option("max_fixpoint_iterations"),
+            mutual_recursion=option("mutual_recursion"),
             description=table.description or "",
             owner=option("owner"),
             tags=option("tags") or (),
         )
-
-    def _check_schedule(self, name: str, table: TableModel, defaults: DefaultsModel, schedule: str | None) -> None:
-        loc: Loc = ("stream_tables", name, "schedule")
-        wanted = table.schedule
-        if wanted is None:
-            loc, wanted = ("defaults", "schedule"), defaults.schedule
-        if wanted is None or same_schedule(wanted, schedule) or ("schedule",) in self._removed:
-            return
-        pipeline = f"the pipeline's '{schedule}'" if schedule else "the pipeline, which has none"
-        problem = f"the schedule '{wanted}' differs from {pipeline}; a schedule per table is not built yet."
-        whose = f"stream table '{name}': " if loc[0] == "stream_tables" else "defaults: "
-        hint = "Set the schedule of the pipeline, and leave this one out."
-        found = Problem(self.document.position(loc), whose + problem, hint)
-        # A default concerns every table, but is one mistake.
-        if found not in self.problems:
-            self.problems.append(found)
 
     def _sql(self, name: str, table: TableModel) -> SqlText | None:
         if table.query_file is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from airflow_trickle.definition.sql_text import SqlText
+from airflow_trickle.definition.sql_text import QueryText
 from airflow_trickle.errors import Position, Problem
 
 
@@ -21,20 +21,26 @@ class SourceDef:
 
 @dataclass(frozen=True)
 class TableDef:
-    """A stream table; None stands for what neither it nor the pipeline's defaults say."""
+    """A stream table; None stands for what neither it nor the pipeline's defaults say.
+
+    A schedule of None is the pipeline's.
+    """
 
     name: str
     identifier: str
-    sql: SqlText
+    sql: QueryText
     at: Position
     refresh_mode: str = "AUTO"
     schedule: str | None = None
     diamond_consistency: str | None = None
     diamond_schedule_policy: str = "slowest"
     max_fixpoint_iterations: int | None = None
+    mutual_recursion: str | None = None
     description: str = ""
     owner: str | None = None
     tags: tuple[str, ...] = ()
+    #: For a table made from a CTE of another one's query: the name of that one.
+    made_from: str | None = None
 
 
 @dataclass(frozen=True)
@@ -44,6 +50,7 @@ class Overrides:
     allow_circular: bool | Literal["unsafe"] | None = None
     max_fixpoint_iterations: int | None = None
     diamond_consistency: str | None = None
+    mutual_recursion: str | None = None
     enable_stratum_skip: bool | None = None
     stratified_cycle_validation: bool | None = None
     stratified_dred: bool | None = None

@@ -7,8 +7,10 @@ from datetime import datetime, timedelta, timezone
 
 #: The presets that Airflow turns into cron expressions.
 PRESETS = ("@hourly", "@daily", "@weekly", "@monthly", "@quarterly", "@yearly")
-#: Schedules of SPEC C5 that this version refuses.
-NOT_BUILT = ("calculated", "asset")
+#: As often as the tables that read it need it.
+CALCULATED = "calculated"
+#: Whenever a source is updated.
+ASSET = "asset"
 ALLOWED = (
     "a duration (30s, 5m, 1h30m, 1d), a cron expression of five fields (*/5 * * * *), "
     "or one of @hourly, @daily, @weekly, @monthly, @quarterly, @yearly"
@@ -17,6 +19,8 @@ ALLOWED = (
 _DURATION = re.compile(r"(?:(\d{1,6})d)?(?:(\d{1,6})h)?(?:(\d{1,6})m)?(?:(\d{1,6})s)?", re.ASCII)
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _DAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
+#: Among the days of the month of a cron expression: the last one, which is written as L.
+LAST_DAY = 0
 #: Name, lowest, highest, and the words that stand for numbers from the lowest on.
 _FIELDS: tuple[tuple[str, int, int, tuple[str, ...]], ...] = (
     ("minute", 0, 59, ()),
@@ -82,13 +86,23 @@ def check_schedule(text: str) -> str:
         if word in PRESETS:
             return word
         return _check_word(word)
-    if len(words) != 5:
-        raise ValueError(f"a cron expression has five fields, this has {len(words)}")
-    allowed = [_check_field(word.lower(), *field) for word, field in zip(words, _FIELDS, strict=True)]
-    possible = any(day <= _LONGEST_MONTH[month - 1] for day in allowed[2] for month in allowed[3])
-    if not possible and words[4] == "*" and "l" not in words[2].lower():
+    _, _, days, months, _ = cron_numbers(text)
+    possible = any(day <= _LONGEST_MONTH[month - 1] for day in days for month in months)
+    if not possible and words[4] == "*":
         raise ValueError("no month of those has such a day")
     return " ".join(words)
+
+
+def cron_numbers(text: str) -> tuple[set[int], ...]:
+    """The numbers each field of a cron expression stands for; raises ValueError with the reason why it is none.
+
+    >>> cron_numbers("0 6-7 1,l jan sun")
+    ({0}, {6, 7}, {0, 1}, {1}, {0})
+    """
+    words = text.lower().split()
+    if len(words) != len(_FIELDS):
+        raise ValueError(f"a cron expression has five fields, this has {len(words)}")
+    return tuple(_check_field(word, *field) for word, field in zip(words, _FIELDS, strict=True))
 
 
 def _check_word(word: str) -> str:
@@ -104,6 +118,7 @@ def _check_field(text: str, name: str, low: int, high: int, words: tuple[str, ..
     numbers: set[int] = set()
     for part in text.split(","):
         if name == "day of the month" and part == "l":
+            numbers.add(LAST_DAY)
             continue
         span, slash, step = part.partition("/")
         if slash and (not step.isdecimal() or int(step) < 1):

@@ -6,6 +6,7 @@ import re
 from bisect import bisect_right
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import Protocol
 
 from airflow_trickle.errors import Position
 
@@ -25,6 +26,24 @@ class Scalar:
     line: int
     column: int
     style: str
+
+
+class QueryText(Protocol):
+    """A query that knows where its characters stand, written by a person or made from another query."""
+
+    @property
+    def text(self) -> str:
+        """The query."""
+
+    @property
+    def file(self) -> str:
+        """The file it came from."""
+
+    def position(self, offset: int) -> Position:
+        """Where the character at ``offset`` stands."""
+
+    def position_of(self, line: int, column: int) -> Position:
+        """Where the given line and column of the query (from 1) stand."""
 
 
 @dataclass(frozen=True)
@@ -59,9 +78,17 @@ class SqlText:
 
     def position_of(self, line: int, column: int) -> Position:
         """Where the given line and column of the query (from 1) stand in the file."""
-        starts = _line_starts(self.text)
-        start = starts[max(0, min(line, len(starts)) - 1)]
-        return self.position(start + column - 1)
+        return self.position(offset_of(self.text, line, column))
+
+
+def offset_of(text: str, line: int, column: int) -> int:
+    """The offset of a line and column of a text, both from 1; behind the last line it is that one's.
+
+    >>> offset_of("SELECT 1\\nFROM a", 2, 6)
+    14
+    """
+    starts = _line_starts(text)
+    return starts[max(0, min(line, len(starts)) - 1)] + column - 1
 
 
 # A file with many errors is asked for many places, so its lines are counted once.

@@ -97,28 +97,29 @@ def _choice(words: Sequence[str]) -> Callable[[Any], str]:
     return check
 
 
-def _refresh_mode(value: Any) -> str:
-    if isinstance(value, str) and value.upper() == "DIFFERENTIAL":
-        refuse("differential refresh is not built yet.", "Set refresh_mode: FULL, or leave it out.")
-    return _choice(("AUTO", "FULL"))(value)
+def _schedule_of(words: Sequence[str]) -> Callable[[Any], str]:
+    """A schedule, or one of these words."""
+    allowed = schedules.ALLOWED + "".join(f", or {word}" for word in words)
 
+    def check(value: Any) -> str:
+        text = value if isinstance(value, str) else ""
+        word = text.strip().lower()
+        if word in words:
+            return word
+        if word == schedules.CALCULATED:
+            hint = "Give it to a table, and the pipeline a schedule of its own."
+            refuse("the schedule 'calculated' is for stream tables: it follows those that read them.", hint)
+        if not word:
+            must(allowed)
+        try:
+            return schedules.check_schedule(text)
+        except ValueError as error:
+            if len(word.split()) == 1 and not word[:1].isdigit():
+                near = nearest(word, (*schedules.PRESETS, *words))
+                must(allowed, f"Did you mean {near}?" if near else "")
+            refuse(f"the schedule {shortened(text)} is not one: {error}.", f"Give {allowed}.")
 
-def _schedule(value: Any) -> str:
-    text = value if isinstance(value, str) else ""
-    if text.strip().lower() in schedules.NOT_BUILT:
-        refuse(
-            f"the schedule '{text.strip()}' is not built yet.",
-            f"Give {schedules.ALLOWED}; or leave it out and start the pipeline by hand.",
-        )
-    if not text.strip():
-        must(schedules.ALLOWED)
-    try:
-        return schedules.check_schedule(text)
-    except ValueError as error:
-        if len(text.split()) == 1 and not text.strip()[:1].isdigit():
-            near = nearest(text.strip(), schedules.PRESETS)
-            must(schedules.ALLOWED, f"Did you mean {near}?" if near else "")
-        refuse(f"the schedule {shortened(text)} is not one: {error}.", f"Give {schedules.ALLOWED}.")
+    return check
 
 
 def _start_date(value: Any) -> str:
@@ -142,10 +143,16 @@ _SCHEDULE_SCHEMA = {
     "type": "string",
     "pattern": (
         r"^\s*((?=[0-9])([0-9]+[Dd])?([0-9]+[Hh])?([0-9]+[Mm])?([0-9]+[Ss])?|\S+\s+\S+\s+\S+\s+\S+\s+\S+|"
-        r"@([Hh]ourly|[Dd]aily|[Ww]eekly|[Mm]onthly|[Qq]uarterly|[Yy]early))\s*$"
+        r"@([Hh]ourly|[Dd]aily|[Ww]eekly|[Mm]onthly|[Qq]uarterly|[Yy]early)|[Aa]sset{words})\s*$"
     ),
     "examples": ["5m", "1h30m", "*/15 * * * *", "@hourly"],
 }
+
+
+def _schedule_schema(words: str = "") -> dict[str, Any]:
+    return {**_SCHEDULE_SCHEMA, "pattern": str(_SCHEDULE_SCHEMA["pattern"]).replace("{words}", words)}
+
+
 _DATE_SCHEMA = {"type": "string", "pattern": r"^\s*[0-9]{4}-[0-9]{2}-[0-9]{2}", "examples": ["2026-01-01"]}
 
 Text = Annotated[str, BeforeValidator(_text), WithJsonSchema({"type": "string"})]
@@ -177,14 +184,23 @@ DottedPath = Annotated[
     BeforeValidator(_matching(PATH_PATTERN, "the dotted path of a function, such as my_package.alerts.notify")),
     WithJsonSchema({"type": "string", "pattern": PATH_PATTERN}),
 ]
-RefreshMode = Annotated[str, BeforeValidator(_refresh_mode), WithJsonSchema(_any_case(("AUTO", "FULL")))]
+_MODES = ("AUTO", "FULL", "DIFFERENTIAL")
+RefreshMode = Annotated[str, BeforeValidator(_choice(_MODES)), WithJsonSchema(_any_case(_MODES))]
+MutualRecursion = Annotated[
+    str, BeforeValidator(_choice(("auto", "suggest"))), WithJsonSchema(_any_case(("auto", "suggest")))
+]
 Consistency = Annotated[
     str, BeforeValidator(_choice(("atomic", "none"))), WithJsonSchema(_any_case(("atomic", "none")))
 ]
 GroupPolicy = Annotated[
     str, BeforeValidator(_choice(("slowest", "fastest"))), WithJsonSchema(_any_case(("slowest", "fastest")))
 ]
-Schedule = Annotated[str, BeforeValidator(_schedule), WithJsonSchema(_SCHEDULE_SCHEMA)]
+Schedule = Annotated[str, BeforeValidator(_schedule_of((schedules.ASSET,))), WithJsonSchema(_schedule_schema())]
+TableSchedule = Annotated[
+    str,
+    BeforeValidator(_schedule_of((schedules.CALCULATED, schedules.ASSET))),
+    WithJsonSchema(_schedule_schema("|[Cc]alculated")),
+]
 StartDate = Annotated[str, BeforeValidator(_start_date), WithJsonSchema(_DATE_SCHEMA)]
 PartitionBy = Annotated[
     tuple[str, ...], BeforeValidator(_partition_by), WithJsonSchema({"type": "array", "maxItems": 0})

@@ -76,7 +76,8 @@ def note_progress(
         "name": run.step.name,
         "pipeline": run.tick.pipeline,
         "status": Status.ACTIVE.value,
-        "mode": run.step.mode,
+        # What this version does, whatever the plan would allow.
+        "mode": Mode.FULL.value,
         "definition": run.step.definition,
         "frontier": decision.target,
         "effective_at": run.tick.effective_at,

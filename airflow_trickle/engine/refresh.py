@@ -29,7 +29,7 @@ from airflow_trickle.lakehouse.files import make_folder
 from airflow_trickle.lakehouse.leases import Lease, holding, require
 from airflow_trickle.lakehouse.snapshots import files_of
 from airflow_trickle.lakehouse.state import published_by
-from airflow_trickle.plan.steps import RefreshStep, TableStep
+from airflow_trickle.plan.steps import RefreshStep, TableStep, UnitKind
 from airflow_trickle.results import Mode, Status, TableResult
 from airflow_trickle.spark.active import activated, configured
 from airflow_trickle.spark.session import SparkProvider, interrupt_session
@@ -52,10 +52,8 @@ def refresh(
     Raises:
         TrickleError: the unit could not be refreshed; nothing of it was published.
     """
-    if len(step.tables) != 1:
-        raise UnsupportedTable(
-            f"Unit '{step.unit}' has {len(step.tables)} tables; this version refreshes one table at a time."
-        )
+    if step.kind is not UnitKind.TABLE:
+        raise UnsupportedTable(f"Unit '{step.unit}' is a {step.kind.value}; this version refreshes single tables only.")
     run = Refresh(lake, step.tables[0], tick, spark, clock.now(), time.monotonic())
     try:
         result = _refresh_table(run, full_refresh)
@@ -70,6 +68,11 @@ def refresh(
         raise told from error
     log.info(describe(result))
     return (result,)
+
+
+def _why_full(step: TableStep) -> str:
+    """Why a table was recomputed in full; one that could be refreshed from changes has to wait for that."""
+    return step.reason if step.mode == Mode.FULL.value else "AUTO: every query is recomputed in full in this version"
 
 
 def _told(step: TableStep, error: Exception) -> TrickleError:
@@ -303,7 +306,7 @@ def _result(
         table=run.step.name,
         status=Status.ACTIVE,
         mode=Mode.FULL,
-        reason=f"{decision.reason}; {run.step.reason}",
+        reason=f"{decision.reason}; {_why_full(run.step)}",
         rows_in=work.rows_in,
         rows_inserted=change.inserted if change else 0,
         rows_deleted=change.deleted if change else 0,

@@ -10,6 +10,8 @@ from enum import Enum
 
 from pydantic import BaseModel, ConfigDict
 
+from airflow_trickle.errors import DefinitionError, Position, Problem
+
 
 class InputKind(str, Enum):
     """Who writes an input of a stream table."""
@@ -46,6 +48,14 @@ class Reference(_Step):
     alias: str | None
 
 
+class EdgeStep(_Step):
+    """How a stream table reads one of its inputs: ``MONOTONE`` or ``NON_MONOTONE``, and because of what."""
+
+    identifier: str
+    type: str
+    because: str
+
+
 class TableStep(_Step):
     """How one stream table is computed."""
 
@@ -63,12 +73,31 @@ class TableStep(_Step):
     description: str = ""
     owner: str | None = None
     tags: tuple[str, ...] = ()
+    #: In the order of ``inputs``.
+    edges: tuple[EdgeStep, ...] = ()
+    stratum: int = 0
+    #: Tables of one cycle, and of one diamond, share a number; None outside of any.
+    scc_id: int | None = None
+    group_id: int | None = None
+    #: The schedule in force: its own, its cycle's, its group's, or the pipeline's.
+    schedule: str | None = None
+    #: For a table made from a CTE of a mutual recursion: the table whose query it was.
+    made_from: str | None = None
+
+
+class UnitKind(str, Enum):
+    """What a unit is: one table, a cycle that is brought to a fixed point, or an atomic group."""
+
+    TABLE = "table"
+    CYCLE = "cycle"
+    GROUP = "group"
 
 
 class RefreshStep(_Step):
     """One unit: the tables that are refreshed and published together."""
 
     unit: str
+    kind: UnitKind = UnitKind.TABLE
     tables: tuple[TableStep, ...]
     #: Units of the same pipeline that must be done first.
     upstream: tuple[str, ...]
@@ -79,6 +108,61 @@ class PinStep(_Step):
 
     pipeline: str
     inputs: tuple[InputRef, ...]
+
+
+class ComponentStep(_Step):
+    """A strongly connected component: a table, or the tables of a cycle, by identifier."""
+
+    id: int
+    members: tuple[str, ...]
+    cyclic: bool
+    #: Whether no read inside of it can take rows away.
+    monotone: bool
+    #: How many passes it may take to settle.
+    max_iterations: int
+
+
+class GroupPartStep(_Step):
+    """The tables of a group that one pipeline publishes in one commit (``atomic``) or one by one."""
+
+    pipeline: str
+    members: tuple[str, ...]
+    atomic: bool
+    policy: str
+
+
+class GroupStep(_Step):
+    """A consistency group: the tables of a diamond, by identifier; ``parts``: what one pipeline can do of it."""
+
+    id: int
+    members: tuple[str, ...]
+    convergence_points: tuple[str, ...]
+    atomic: bool
+    parts: tuple[GroupPartStep, ...]
+
+
+class MutualStep(_Step):
+    """A query with mutual recursion that was taken apart: CTE -> stream table, and the query as written."""
+
+    table: str
+    groups: tuple[tuple[str, ...], ...]
+    members: dict[str, str]
+    query: str
+
+
+class Blocker(_Step):
+    """Something this version understands but cannot run yet."""
+
+    file: str
+    line: int
+    column: int
+    message: str
+    hint: str = ""
+
+    @property
+    def problem(self) -> Problem:
+        """The same as an error of the definition."""
+        return Problem(Position(self.file, self.line, self.column), self.message, self.hint)
 
 
 class Plan(_Step):
@@ -99,6 +183,17 @@ class Plan(_Step):
     pin: PinStep
     refreshes: tuple[RefreshStep, ...]
     warnings: tuple[str, ...] = ()
+    #: The components and groups with a table of this pipeline, upstream first.
+    components: tuple[ComponentStep, ...] = ()
+    groups: tuple[GroupStep, ...] = ()
+    mutual: tuple[MutualStep, ...] = ()
+    #: Why this version refuses to run it, if it does.
+    blockers: tuple[Blocker, ...] = ()
+
+    def refuse_if_blocked(self) -> None:
+        """Raises `DefinitionError` if this version cannot run the plan."""
+        if self.blockers:
+            raise DefinitionError(blocker.problem for blocker in self.blockers)
 
     @property
     def tables(self) -> tuple[TableStep, ...]:

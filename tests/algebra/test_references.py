@@ -234,8 +234,7 @@ def test_offsets_are_right_whatever_stands_around(parts):
         (
             "WITH RECURSIVE a AS (SELECT * FROM b), b AS (SELECT * FROM a) SELECT * FROM a",
             "b), b AS",
-            "'b' is read before WITH RECURSIVE defines it; mutual recursion is not built yet. "
-            "Define it first, or make it a stream table of its own.",
+            "'b' is read before WITH RECURSIVE defines it. Define it first, or make it a stream table of its own.",
         ),
         (
             "SELECT * FROM a WHER x = 1 AND",

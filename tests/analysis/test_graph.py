@@ -199,9 +199,6 @@ def test_two_pipelines_of_one_name_are_both_refused(tmp_path):
     ]
 
 
-CYCLE = "Cyclic stream tables are not supported yet in this version. Take one of these reads out."
-
-
 def test_a_cycle_is_refused_with_its_path(tmp_path):
     text = pipeline(
         "p",
@@ -212,11 +209,14 @@ def test_a_cycle_is_refused_with_its_path(tmp_path):
             "below": "SELECT * FROM b",
             "self": "SELECT * FROM self",
         },
-        "allow_circular: true\n",
+    )
+    hint = (
+        "Cycles are not allowed in this pipeline. If the tables are meant to define each other, set allow_circular: "
+        "true in the pipeline; if not, take one of these reads out."
     )
     assert messages(planned(tmp_path, {"p.yaml": text}), tmp_path) == [
-        f"p.yaml:5:29: stream table 'a' is part of a cycle: a -> b -> c -> a. {CYCLE}",
-        f"p.yaml:8:32: stream table 'self' reads itself: self -> self. {CYCLE}",
+        f"p.yaml:4:29: stream table 'a' is part of a cycle: a -> b -> c -> a. {hint}",
+        f"p.yaml:7:32: stream table 'self' reads itself: self -> self. {hint}",
     ]
 
 
@@ -224,14 +224,16 @@ def test_a_cycle_over_several_files_is_refused_in_each(tmp_path):
     result = planned(
         tmp_path,
         {
-            "a.yaml": pipeline("a", {"x": "SELECT * FROM y"}),
+            "a.yaml": pipeline("a", {"x": "SELECT * FROM y"}, "allow_circular: true\n"),
             "b.yaml": pipeline("b", {"y": "SELECT * FROM x"}, "namespace: nb\n"),
             "c.yaml": pipeline("c", {"z": "SELECT * FROM x, y"}),
         },
     )
+    path = "is part of a cycle over several pipelines: default.x -> nb.y -> default.x."
+    hint = "Put all tables of the cycle into one pipeline (with allow_circular: true), or take one of these reads out."
     assert messages(result, tmp_path) == [
-        f"a.yaml:3:29: stream table 'x' is part of a cycle: default.x -> nb.y -> default.x. {CYCLE}",
-        f"b.yaml:4:29: stream table 'y' is part of a cycle: default.x -> nb.y -> default.x. {CYCLE}",
+        f"a.yaml:4:29: stream table 'x' {path} {hint}",
+        f"b.yaml:4:29: stream table 'y' {path} {hint}",
     ]
     assert [one.pipeline for one in result.plans] == ["c"]
 
@@ -266,10 +268,11 @@ def test_tables_come_upstream_first_and_by_name(tmp_path):
         "y": "SELECT * FROM a, b",
         "c": "SELECT 1",
     }
-    forward = plan(tmp_path, pipeline("p", tables, "sources: [s]\n"))
+    extra = "sources: [s]\ndiamond_consistency: none\n"
+    forward = plan(tmp_path, pipeline("p", tables, extra))
     assert [step.unit for step in forward.refreshes] == ["c", "z", "a", "b", "y"]
     assert forward.refreshes[-1].upstream == ("a", "b")
-    backward = plan(tmp_path, pipeline("p", dict(reversed(tables.items())), "sources: [s]\n"))
+    backward = plan(tmp_path, pipeline("p", dict(reversed(tables.items())), extra))
     assert [step.unit for step in backward.refreshes] == ["c", "z", "a", "b", "y"]
 
 

@@ -12,8 +12,8 @@ from tests.cli.conftest import Shell
 GOOD = "pipeline: good\nschedule: 1h\nsources: [t]\nstream_tables:\n  a:\n    query: SELECT * FROM t\n"
 SLIP = "pipeline: slip\nstream_tables:\n  b:\n    quary: SELECT 1\n"
 ALLOWED = (
-    "Allowed keys: description, diamond_consistency, diamond_schedule_policy, max_fixpoint_iterations, owner, "
-    "partition_by, query, query_file, refresh_mode, schedule and tags."
+    "Allowed keys: description, diamond_consistency, diamond_schedule_policy, max_fixpoint_iterations, "
+    "mutual_recursion, owner, partition_by, query, query_file, refresh_mode, schedule and tags."
 )
 
 
@@ -96,6 +96,7 @@ def test_validate_as_json(shell: Shell) -> None:
         "valid": True,
         "pipelines": ["good"],
         "warnings": [],
+        "blockers": [],
         "errors": [],
     }
     shell.write("dags/slip.yaml", SLIP)
@@ -105,6 +106,7 @@ def test_validate_as_json(shell: Shell) -> None:
         "valid": False,
         "pipelines": ["good"],
         "warnings": [],
+        "blockers": [],
         "errors": [
             {
                 "file": "dags/slip.yaml",
@@ -126,8 +128,9 @@ def test_validate_warns_on_standard_error(shell: Shell) -> None:
     outcome = shell("validate")
     assert (outcome.code, outcome.out) == (0, "1 pipeline with 3 stream tables: all valid.\n")
     assert outcome.err == (
-        "warning: pipeline 'd': a, b and c form a diamond, but this version publishes them one after the other: "
-        "for a moment a reader may see them at different versions.\n"
+        "note: pipeline 'd' is valid, but this version cannot run it yet: 'a', 'b' and 'c' form a diamond that is to "
+        "be published in one commit, which this version cannot do yet. Set diamond_consistency: none to publish its "
+        "tables one by one.\n"
     )
 
 
@@ -136,7 +139,8 @@ def test_plan(shell: Shell) -> None:
     assert shell.ok("plan").out == (
         "Pipeline good (dags/good.yaml): 1 table, schedule 1h\n"
         "  pin      t (default.t)\n"
-        "  refresh  a  FULL (AUTO: every query is recomputed in full in this version)\n"
+        "  refresh  a  DIFFERENTIAL (AUTO: every operator can be refreshed from changes; this version still recomputes "
+        "it in full)\n"
         "           reads t (default.t)\n"
     )
     shell.write("dags/slip.yaml", SLIP)
@@ -150,9 +154,10 @@ def test_plan_as_json(shell: Shell) -> None:
     shell.write("dags/slip.yaml", SLIP)
     outcome = shell("plan", "--json")
     assert (outcome.code, outcome.err) == (1, "")
-    assert sorted(outcome.json) == ["errors", "order", "pipelines", "tables", "warnings"]
+    keys = ["blockers", "errors", "groups", "order", "pipelines", "sccs", "tables", "warnings"]
+    assert sorted(outcome.json) == keys
     assert outcome.json["order"] == ["a"]
-    assert outcome.json["tables"]["a"]["refresh_mode"] == "FULL"
+    assert outcome.json["tables"]["a"]["refresh_mode"] == "DIFFERENTIAL"
     assert [error["file"] for error in outcome.json["errors"]] == ["dags/slip.yaml"]
 
 

@@ -16,6 +16,7 @@ from airflow_trickle.cli import app
 from tests.cli.conftest import Shell
 
 COMMANDS = ["init", "validate", "plan", "run", "status", "history", "show", "reset", "drop"]
+COMMANDS += ["explain", "graph", "strata", "sccs", "groups", "decompose"]
 
 
 def trickle(folder: Path, *arguments: str, code: str = "") -> subprocess.CompletedProcess[str]:

@@ -11,6 +11,11 @@ from tests.airflow_home import import_airflow
 
 import_airflow()
 
+from airflow.sdk.definitions.context import (  # noqa: E402
+    _AIRFLOW_PARSING_CONTEXT_DAG_ID,
+    _AIRFLOW_PARSING_CONTEXT_TASK_ID,
+)
+
 SHOP = """\
 pipeline: shop
 description: Totals of a shop.
@@ -36,6 +41,9 @@ def _own_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """No airflow.cfg of this machine, and no settings of its environment."""
     monkeypatch.setenv("AIRFLOW_HOME", str(tmp_path / "no-airflow"))
     monkeypatch.delenv("AIRFLOW__TRICKLE__STRICT", raising=False)
+    # A task that ran in this process before leaves behind which DAG it was parsed for.
+    for name in (_AIRFLOW_PARSING_CONTEXT_DAG_ID, _AIRFLOW_PARSING_CONTEXT_TASK_ID):
+        monkeypatch.delenv(name, raising=False)
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ import pytest
 from airflow.sdk import DAG, CronDataIntervalTimetable, DeltaDataIntervalTimetable
 from airflow.sdk.definitions._internal.dag_parsing_context import _airflow_parsing_context_manager
 
+from airflow_trickle.analysis.modes import FROM_CHANGES
 from airflow_trickle.dag_factory import build_dags
 from airflow_trickle.operators.pin import PinOperator
 from airflow_trickle.operators.refresh import RefreshOperator
@@ -111,11 +112,11 @@ def test_the_documentation_of_the_pipeline(shop: Path) -> None:
         "- catalog `trickle`, namespace `default`\n"
         "- reads `default.customers`, `default.orders`\n"
         "\n"
-        "| stream table | mode | reads |\n"
-        "|---|---|---|\n"
-        "| `totals` | FULL | `orders` |\n"
-        "| `names` | FULL | `customers`, `totals` |\n"
-        "| `best` | FULL | `names` |\n"
+        "| stream table | stratum | mode | reads |\n"
+        "|---|---|---|---|\n"
+        "| `totals` | 1 | DIFFERENTIAL | `orders` |\n"
+        "| `names` | 1 | DIFFERENTIAL | `customers`, `totals` |\n"
+        "| `best` | 1 | DIFFERENTIAL | `names` |\n"
     )
 
 
@@ -133,8 +134,10 @@ def test_the_documentation_of_a_table(shop: Path) -> None:
         "```\n"
         "\n"
         "- table `default.totals`, defined at `shop.yaml:9:3`\n"
-        "- reads `default.orders` (source `orders`)\n"
-        "- mode FULL: AUTO: every query is recomputed in full in this version\n"
+        "- reads `default.orders` (source `orders`), non-monotone: it is the input of an aggregate (SUM) "
+        "(line 1 of the query)\n"
+        "- stratum 1\n"
+        f"- mode DIFFERENTIAL: AUTO: {FROM_CHANGES}\n"
         f"- definition `{definition}`\n"
     )
 

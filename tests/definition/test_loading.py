@@ -24,6 +24,7 @@ EVERYTHING = """
     allow_circular: unsafe
     max_fixpoint_iterations: 7
     diamond_consistency: NONE
+    mutual_recursion: suggest
     enable_stratum_skip: false
     stratified_cycle_validation: false
     stratified_dred: false
@@ -55,6 +56,8 @@ EVERYTHING = """
         diamond_consistency: atomic
         diamond_schedule_policy: slowest
         max_fixpoint_iterations: 9
+        mutual_recursion: Auto
+        schedule: calculated
     """
 
 
@@ -75,7 +78,7 @@ def test_every_key_arrives_in_the_records(tmp_path):
     assert (pipeline.description, pipeline.owner, pipeline.tags) == ("All of it", "me", ("a", "2026"))
     assert (pipeline.schedule, pipeline.start_date) == ("1h30m", "2026-01-01T00:00:00+00:00")
     assert pipeline.catchup is True
-    assert pipeline.overrides == Overrides("unsafe", 7, "none", False, False, False, "lake", "my_spark")
+    assert pipeline.overrides == Overrides("unsafe", 7, "none", "suggest", False, False, False, "lake", "my_spark")
     assert dict(pipeline.callbacks) == {
         "on_failure_callback": "pkg.mod.bad",
         "on_non_convergence_callback": "pkg.mod.endless",
@@ -99,6 +102,8 @@ def test_every_key_arrives_in_the_records(tmp_path):
     assert (second.owner, second.tags, second.refresh_mode) == ("you", (), "AUTO")
     assert (second.diamond_consistency, second.diamond_schedule_policy) == ("atomic", "slowest")
     assert (second.max_fixpoint_iterations, second.description) == (9, "Two")
+    assert (first.schedule, first.mutual_recursion) == ("90m", None)
+    assert (second.schedule, second.mutual_recursion) == ("calculated", "auto")
 
 
 def test_little_is_enough(tmp_path):

@@ -9,22 +9,23 @@ from tests.yaml_files import write
 
 PIPELINE_KEYS = (
     "allow_circular, catalog, catchup, defaults, description, diamond_consistency, enable_stratum_skip, "
-    "max_fixpoint_iterations, namespace, on_failure_callback, on_non_convergence_callback, "
+    "max_fixpoint_iterations, mutual_recursion, namespace, on_failure_callback, on_non_convergence_callback, "
     "on_success_callback, owner, pipeline, schedule, sources, spark_conn_id, start_date, "
     "stratified_cycle_validation, stratified_dred, stream_tables and tags"
 )
 DEFAULT_KEYS = (
-    "diamond_consistency, diamond_schedule_policy, max_fixpoint_iterations, owner, partition_by, "
+    "diamond_consistency, diamond_schedule_policy, max_fixpoint_iterations, mutual_recursion, owner, partition_by, "
     "refresh_mode, schedule and tags"
 )
 TABLE_KEYS = (
-    "description, diamond_consistency, diamond_schedule_policy, max_fixpoint_iterations, owner, "
+    "description, diamond_consistency, diamond_schedule_policy, max_fixpoint_iterations, mutual_recursion, owner, "
     "partition_by, query, query_file, refresh_mode, schedule and tags"
 )
 SCHEDULES = (
     "a duration (30s, 5m, 1h30m, 1d), a cron expression of five fields (*/5 * * * *), "
-    "or one of @hourly, @daily, @weekly, @monthly, @quarterly, @yearly"
+    "or one of @hourly, @daily, @weekly, @monthly, @quarterly, @yearly, or asset"
 )
+TABLE_SCHEDULES = SCHEDULES.replace(", or asset", ", or calculated, or asset")
 TABLE = "stream_tables: {t: {query: SELECT 1}}\n"
 NAME = "made of letters, digits and '_', and may not begin with a digit"
 
@@ -103,13 +104,12 @@ def table(options):
         ),
         (
             table("refresh_mode: FUL"),
-            "p.yaml:3:38: stream table 't': 'refresh_mode' is the text 'FUL', but must be AUTO or FULL. "
+            "p.yaml:3:38: stream table 't': 'refresh_mode' is the text 'FUL', but must be AUTO, FULL or DIFFERENTIAL. "
             "Did you mean FULL?",
         ),
         (
-            table("refresh_mode: differential"),
-            "p.yaml:3:38: stream table 't': differential refresh is not built yet. "
-            "Set refresh_mode: FULL, or leave it out.",
+            table("mutual_recursion: maybe"),
+            "p.yaml:3:42: stream table 't': 'mutual_recursion' is the text 'maybe', but must be auto or suggest.",
         ),
         (
             table("partition_by: [day]"),
@@ -120,21 +120,14 @@ def table(options):
             "p.yaml:3:49: stream table 't': 'diamond_schedule_policy' is the number 1, but must be slowest or fastest.",
         ),
         (
-            table("schedule: 5m"),
-            "p.yaml:3:34: stream table 't': the schedule '5m' differs from the pipeline, which has none; "
-            "a schedule per table is not built yet. Set the schedule of the pipeline, and leave this "
-            "one out.",
+            table("schedule: calculate"),
+            f"p.yaml:3:34: stream table 't': 'schedule' is the text 'calculate', but must be {TABLE_SCHEDULES}. "
+            "Did you mean calculated?",
         ),
         (
-            top("schedule: 5m\ndefaults: {schedule: 6m}"),
-            "p.yaml:3:22: defaults: the schedule '6m' differs from the pipeline's '5m'; "
-            "a schedule per table is not built yet. Set the schedule of the pipeline, and leave this "
-            "one out.",
-        ),
-        (
-            top("schedule: asset"),
-            "p.yaml:2:11: the schedule 'asset' is not built yet. "
-            f"Give {SCHEDULES}; or leave it out and start the pipeline by hand.",
+            top("schedule: calculated"),
+            "p.yaml:2:11: the schedule 'calculated' is for stream tables: it follows those that read them. "
+            "Give it to a table, and the pipeline a schedule of its own.",
         ),
         (
             top("schedule: 5 minutes"),

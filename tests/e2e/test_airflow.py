@@ -30,6 +30,7 @@ BROKEN = "pipeline: oops\nsources: [orders]\nstream_tables:\n  t:\n    quary: SE
 ENDLESS = """
 pipeline: endless
 namespace: webshop
+diamond_consistency: none
 sources: [order_lines]
 stream_tables:
   many:

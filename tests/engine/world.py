@@ -54,6 +54,8 @@ class World:
         for name, query in tables.items():
             lines += [f"  {name}:", "    query: |", *(f"      {line}" for line in query.strip().splitlines())]
             lines += [f"    {key}: {value}" for key, value in extra.get(name, {}).items()]
+        # Atomic diamonds are not run yet; at the end, so that lines are easy to count.
+        lines.append("diamond_consistency: none")
         self.yaml.write_text("\n".join(lines) + "\n")
 
     def tick(self, **options: Any) -> dict[str, TableResult]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from airflow_trickle.analysis.modes import FROM_CHANGES
 from airflow_trickle.definition.load import load_project
 from airflow_trickle.definition.settings import Settings
 from airflow_trickle.errors import DefinitionError
@@ -29,7 +30,7 @@ def test_a_plan_says_everything_about_a_pipeline(tmp_path):
         name="raw",
         identifier="landing.raw-events",
         kind=InputKind.SOURCE,
-        declared_at=f"{tmp_path}/p.yaml:29:3",
+        declared_at=f"{tmp_path}/p.yaml:30:3",
     )
     # Only what a query reads is pinned.
     assert [ref.name for ref in found.pin.inputs] == ["orders", "raw"]
@@ -42,10 +43,10 @@ def test_a_plan_says_everything_about_a_pipeline(tmp_path):
         Reference(start=17, end=22, identifier="shop.first", alias=None),
         Reference(start=33, end=36, identifier="landing.raw-events", alias="raw"),
     )
-    assert (step.requested_mode, step.mode) == ("AUTO", "FULL")
-    assert step.reason == "AUTO: every query is recomputed in full in this version"
+    assert (step.requested_mode, step.mode) == ("AUTO", "DIFFERENTIAL")
+    assert step.reason == f"AUTO: {FROM_CHANGES}"
     assert (first.tables[0].requested_mode, first.tables[0].reason) == ("FULL", "refresh_mode: FULL")
-    assert step.declared_at == f"{tmp_path}/p.yaml:34:3"
+    assert step.declared_at == f"{tmp_path}/p.yaml:35:3"
     assert (step.owner, step.description, len(step.definition)) == ("you", "Two", 16)
 
 
@@ -98,20 +99,37 @@ DIAMOND = """
       b: {query: SELECT * FROM s}
       c: {query: "SELECT * FROM a, b"}
     """
-WARNING = (
-    "a, b and c form a diamond, but this version publishes them one after the other: "
-    "for a moment a reader may see them at different versions."
-)
 
 
-def test_a_diamond_gets_a_warning(tmp_path):
-    assert plan(tmp_path, DIAMOND).warnings == (WARNING,)
+def test_a_diamond_is_one_unit_that_this_version_cannot_run(tmp_path):
+    found = plan(tmp_path, DIAMOND)
+    (unit,) = found.refreshes
+    assert (unit.unit, unit.kind.value) == ("group_c", "group")
+    assert [table.name for table in unit.tables] == ["a", "b", "c"]
+    assert found.warnings == ()
+    (blocker,) = found.blockers
+    assert str(blocker.problem).replace(f"{tmp_path}/", "") == (
+        "p.yaml:4:3: 'a', 'b' and 'c' form a diamond that is to be published in one commit, which this version cannot "
+        "do yet. Set diamond_consistency: none to publish its tables one by one."
+    )
+    with pytest.raises(DefinitionError):
+        found.refuse_if_blocked()
 
 
-def test_a_diamond_that_nobody_wants_atomic_gets_none(tmp_path):
+def test_one_member_that_says_none_dissolves_a_diamond_and_is_named(tmp_path):
+    found = plan(tmp_path, DIAMOND.replace("b: {", "b: {diamond_consistency: none, "))
+    assert [step.unit for step in found.refreshes] == ["a", "b", "c"]
+    assert found.warnings == (
+        "'a', 'b' and 'c' form a diamond, but are published one by one, because 'b' has diamond_consistency: none; "
+        "for a while a reader may see them at different versions.",
+    )
+    assert found.blockers == ()
+    (group,) = found.groups
+    assert not group.atomic
+
+
+def test_a_diamond_that_nobody_wants_atomic_gets_no_warning(tmp_path):
     assert plan(tmp_path, DIAMOND + "diamond_consistency: none\n").warnings == ()
-    one = DIAMOND.replace("b: {", "b: {diamond_consistency: none, ")
-    assert plan(tmp_path, one).warnings == ()
     write(tmp_path, {"p.yaml": DIAMOND})
     (found,) = plan_path(tmp_path, Settings(diamond_consistency="none")).plans
     assert found.warnings == ()
@@ -121,8 +139,8 @@ def test_a_large_diamond_is_told_in_short(tmp_path):
     arms = "".join(f"  a{number}: {{query: SELECT * FROM s}}\n" for number in range(8))
     joined = ", ".join(f"a{number}" for number in range(8))
     text = f"pipeline: p\nsources: [s]\nstream_tables:\n{arms}  z: {{query: 'SELECT * FROM {joined}'}}\n"
-    (warning,) = plan(tmp_path, text).warnings
-    assert warning.startswith("a0, a1, a2, a3, a4, a5 and 3 more form a diamond")
+    (blocker,) = plan(tmp_path, text).blockers
+    assert blocker.message.startswith("'a0', 'a1', 'a2', 'a3', 'a4', 'a5' and 3 more form a diamond")
 
 
 BROKEN = {
@@ -150,14 +168,14 @@ BROKEN = {
           k: {query: SELECT * FROM l}
           l: {query: SELECT * FROM k}
         """,
-    "l_mode.yaml": "pipeline: m\nstream_tables:\n  m: {query: SELECT 1, refresh_mode: DIFFERENTIAL}\n",
+    "l_mode.yaml": "pipeline: m\nstream_tables:\n  m: {query: SELECT rand(), refresh_mode: DIFFERENTIAL}\n",
     "sub/z_file.yaml": "pipeline: z\nstream_tables:\n  z: {query_file: z.sql}\n",
     "sub/z.sql": "SELECT *\nFROM good g\nWHERE g.x = = 1\n",
     "good.yaml": "pipeline: good\nstream_tables:\n  good: {query: SELECT 1}\n",
     "reader.yaml": "pipeline: reader\nstream_tables:\n  r: {query: 'SELECT * FROM good, b, d'}\n",
 }
 TABLE_KEYS = (
-    "description, diamond_consistency, diamond_schedule_policy, max_fixpoint_iterations, owner, "
+    "description, diamond_consistency, diamond_schedule_policy, max_fixpoint_iterations, mutual_recursion, owner, "
     "partition_by, query, query_file, refresh_mode, schedule and tags"
 )
 EXPECTED = [
@@ -176,13 +194,14 @@ EXPECTED = [
     "h_name.yaml:4:3: the key 'h' is given twice; the first is in line 3. Keep one of them.",
     "i_schedule.yaml:2:11: 'schedule' is the text 'often', but must be a duration (30s, 5m, 1h30m, 1d), "
     "a cron expression of five fields (*/5 * * * *), or one of @hourly, @daily, @weekly, @monthly, "
-    "@quarterly, @yearly.",
-    "j_enum.yaml:3:38: stream table 'j': 'refresh_mode' is the text 'FUL', but must be AUTO or FULL. "
+    "@quarterly, @yearly, or asset.",
+    "j_enum.yaml:3:38: stream table 'j': 'refresh_mode' is the text 'FUL', but must be AUTO, FULL or DIFFERENTIAL. "
     "Did you mean FULL?",
     "k_cycle.yaml:3:28: stream table 'k' is part of a cycle: k -> l -> k. "
-    "Cyclic stream tables are not supported yet in this version. Take one of these reads out.",
-    "l_mode.yaml:3:38: stream table 'm': differential refresh is not built yet. "
-    "Set refresh_mode: FULL, or leave it out.",
+    "Cycles are not allowed in this pipeline. If the tables are meant to define each other, set allow_circular: true "
+    "in the pipeline; if not, take one of these reads out.",
+    "l_mode.yaml:3:21: stream table 'm': refresh_mode: DIFFERENTIAL is not possible, because rand() answers "
+    "differently on every run. Take that out of the query, or set refresh_mode: AUTO or FULL.",
     "sub/z.sql:3:13: stream table 'z': the query does not parse: something is missing at '='. Correct the SQL there.",
 ]
 

@@ -1,0 +1,88 @@
+"""The text of a query to sqlglot's tree: the one place where the parser is called."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from sqlglot import Token, TokenType, exp
+from sqlglot.dialects.dialect import Dialect
+from sqlglot.errors import ParseError, TokenError
+
+from airflow_trickle.algebra.comments import blank_comments
+from airflow_trickle.algebra.syntax import QueryProblem, explain_parse_error, explain_token_error
+from airflow_trickle.algebra.tokens import check_statement
+
+_SPARK = Dialect.get_or_raise("spark")
+#: Long enough that sqlglot hands back all the text before an error, which tells its exact place.
+_WHOLE_TEXT = 1 << 40
+#: What a parsed query may be.
+QUERIES = (exp.Select, exp.SetOperation, exp.Subquery, exp.Values)
+#: Behind WITH, the words of something else than a list of CTEs.
+_NO_CTES = ("rollup", "cube", "ordinality", "(")
+
+
+@dataclass(frozen=True)
+class Statement:
+    """One query: its text with blanks for comments, its tokens and its tree."""
+
+    text: str
+    tokens: list[Token]
+    tree: exp.Expr
+
+
+def parse_statement(text: str) -> Statement | QueryProblem:
+    """Parses one query in Spark SQL, or says why that is not possible."""
+    bare = blank_comments(text)
+    try:
+        tokens = _SPARK.tokenize(bare)
+    except TokenError:
+        return explain_token_error(text)
+    tree = check_statement(tokens) or _parse(bare, tokens)
+    if isinstance(tree, QueryProblem):
+        return tree
+    return _check_withs(tokens, tree) or Statement(bare, tokens, tree)
+
+
+def _parse(text: str, tokens: list[Token]) -> exp.Expr | QueryProblem:
+    for token, following in pairwise(tokens):
+        # GROUP BY window(…): the function, not the clause that names windows.
+        if token.token_type is TokenType.WINDOW and following.token_type is TokenType.L_PAREN:
+            token.token_type = TokenType.VAR
+    try:
+        tree = _SPARK.parser(error_message_context=_WHOLE_TEXT).parse(tokens, text)[0]
+    except ParseError as error:
+        return explain_parse_error(error)
+    except RecursionError:
+        return QueryProblem(0, "the query is nested too deep to be read.", "Split it with a WITH clause.")
+    except Exception as error:
+        # sqlglot stumbles over some nonsense with errors of any type; one query must not hide all others.
+        return QueryProblem(0, "the query does not parse.", f"The parser gave up: {error}.")
+    return tree if isinstance(tree, QUERIES) else _not_a_query(tree)
+
+
+def _not_a_query(tree: exp.Expr | None) -> QueryProblem:
+    what = "an empty statement" if tree is None else tree.key.upper()
+    return QueryProblem(0, f"the query must be a SELECT, but is {what}.", "Write a SELECT that returns the rows.")
+
+
+def _check_withs(tokens: Sequence[Token], tree: exp.Expr) -> QueryProblem | None:
+    """Refuses ``WITH … (WITH RECURSIVE … )`` and the reverse, if the parser made one WITH RECURSIVE of both.
+
+    In the one that was not recursive, a name would be the CTE itself instead of a table.
+    """
+    if not any(token.token_type is TokenType.RECURSIVE for token in tokens):
+        return None
+    withs = [
+        token
+        for token, following in pairwise(tokens)
+        if token.token_type is TokenType.WITH and following.text.lower() not in _NO_CTES
+    ]
+    if len(withs) <= sum(1 for _ in tree.find_all(exp.With)):
+        return None
+    return QueryProblem(
+        withs[1].start,
+        "a WITH stands directly behind another one, and one of them is RECURSIVE.",
+        "Write the parts of both into one WITH.",
+    )

@@ -1,0 +1,237 @@
+"""What stands in each SELECT of a query: aggregates, windows, generators, subqueries; and doubtful functions.
+
+Filled in the one walk that also finds the references, so that building the tree looks at no expression.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+
+from airflow_trickle.algebra import functions
+from airflow_trickle.algebra.parsing import QUERIES
+
+#: What a function may be wrapped in before OVER: FILTER, IGNORE NULLS, WITHIN GROUP.
+_WRAPPINGS = (exp.Filter, exp.IgnoreNulls, exp.RespectNulls, exp.WithinGroup)
+#: An aggregate in one of these is that of a query around it.
+_NO_AGGREGATES = ("where", "joins", "from_")
+#: Where a subquery is a relation and not part of an expression.
+_RELATIONAL = (
+    exp.From,
+    exp.Join,
+    exp.Lateral,
+    exp.CTE,
+    exp.SetOperation,
+    exp.Subquery,
+    exp.Exists,
+    exp.In,
+    exp.Any,
+    exp.All,
+    exp.Table,
+)
+
+
+@dataclass(frozen=True, order=True)
+class Doubt:
+    """A function whose answer is not given by its arguments: its name as written, why, and where."""
+
+    offset: int
+    name: str
+    why: str
+
+
+@dataclass
+class Facts:
+    """What one SELECT contains, each in the order of the walk."""
+
+    aggregates: list[exp.Expr] = field(default_factory=list)
+    windows: list[exp.Expr] = field(default_factory=list)
+    generators: list[exp.Expr] = field(default_factory=list)
+    #: Names of functions that are not Spark's own.
+    unknown: list[str] = field(default_factory=list)
+    #: Whether an aggregate stands where its own query can have none.
+    outer_aggregate: bool = False
+    #: Clause of the SELECT (where, having, expressions, joins, …) -> the subqueries in its expressions.
+    subqueries: dict[str, list[exp.Expr]] = field(default_factory=dict)
+
+
+class Survey:
+    """The facts of every SELECT of a query, by identity."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._facts: dict[int, Facts] = {}
+        self._none = Facts()
+        self.doubts: list[Doubt] = []
+        self.has_subqueries = False
+
+    def of(self, select: exp.Expr) -> Facts:
+        """What was seen in that SELECT."""
+        return self._facts.get(id(select), self._none)
+
+    def _owner(self, node: exp.Expr) -> tuple[Facts, str]:
+        """The facts of the SELECT around a node, and the clause that the node is in."""
+        child, parent = node, node.parent
+        while parent is not None and not isinstance(parent, (exp.Select, exp.Pivot)):
+            child, parent = parent, parent.parent
+        if parent is None or isinstance(parent, exp.Pivot):
+            # ORDER BY of a set operation, or a PIVOT, which aggregates by itself.
+            return Facts(), ""
+        return self._facts.setdefault(id(parent), Facts()), str(child.arg_key)
+
+    def aggregate(self, node: exp.Expr) -> None:
+        """An aggregate function, unless it is the function of an OVER."""
+        outer, parent = node, node.parent
+        while isinstance(parent, _WRAPPINGS) and parent.this is outer:
+            outer, parent = parent, parent.parent
+        if not (isinstance(parent, exp.Window) and parent.this is outer):
+            facts, clause = self._owner(node)
+            if clause in _NO_AGGREGATES:
+                facts.outer_aggregate = True
+            facts.aggregates.append(outer)
+
+    def any_(self, node: exp.Expr) -> None:
+        """ANY: of a query it compares, behind LIKE it lists patterns, else it is an aggregate."""
+        if isinstance(node.this, QUERIES):
+            self.subquery(node)
+        elif not isinstance(node.parent, (exp.Like, exp.ILike)):
+            self.aggregate(node)
+
+    def window(self, node: exp.Expr) -> None:
+        """A window function; the definitions of WINDOW are no functions."""
+        if node.arg_key != "windows":
+            self._owner(node)[0].windows.append(node)
+
+    def generator(self, node: exp.Expr) -> None:
+        """A function that makes rows; in FROM and LATERAL VIEW it is a relation of its own."""
+        if not isinstance(node.parent, (exp.Lateral, exp.Table)):
+            self._owner(node)[0].generators.append(node)
+
+    def subquery(self, node: exp.Expr) -> None:
+        """EXISTS, IN, ANY, ALL or a scalar subquery; a subquery in FROM is none."""
+        if isinstance(node, exp.Subquery) and _is_relation(node):
+            return
+        if isinstance(node, exp.In):
+            _read_list(node)
+            if node.args.get("query") is None:
+                return
+        if isinstance(node, (exp.Exists, exp.All)) and not isinstance(node.this, QUERIES):
+            return
+        self.has_subqueries = True
+        facts, clause = self._owner(node)
+        facts.subqueries.setdefault(clause, []).append(node)
+
+    def doubtful(self, node: exp.Expr, offset: int) -> None:
+        """A function known not to be deterministic."""
+        self.named(node, _name(node), offset)
+
+    def literal(self, node: exp.Expr, offset: int) -> None:
+        """A string such as 'today': where Spark makes a date of it, written so or not, it means the current one."""
+        if node.args.get("is_string") and isinstance(node.parent, (exp.Func, exp.Predicate)):
+            word = node.name.strip().casefold().partition(" ")[0]
+            if word in functions.CLOCK_WORDS:
+                why = f"is what '{word}' means as a date or time, and depends on when it runs"
+                self.doubts.append(Doubt(offset, "current_timestamp", why))
+
+    def called(self, node: exp.Expr, offset: int) -> None:
+        """A function that the parser knows, maybe of another database; syntax such as CASE has no place."""
+        start, end = node.meta.get("start"), node.meta.get("end")
+        if start is not None and end is not None:
+            name = self._text[start : end + 1].strip("`")
+            if isinstance(node.parent, exp.Dot) or name.casefold() not in functions.KNOWN:
+                self.named(node, name, offset)
+
+    def hint(self, node: exp.Expr, offset: int) -> None:
+        """The name of a hint, which outside of hints is a function like any other."""
+        if not isinstance(node.parent, exp.Hint):
+            self.named(node, str(node.this), offset)
+
+    def named(self, node: exp.Expr, name: str, offset: int) -> None:
+        """Any other function, by its name."""
+        # With a schema before it, it is not Spark's own, whatever its name.
+        key = f"{node.parent.this}.{name}".casefold() if isinstance(node.parent, exp.Dot) else name.casefold()
+        why = functions.NON_DETERMINISTIC.get(key)
+        if why is not None:
+            self.doubts.append(Doubt(offset, key, why))
+        elif key in functions.AGGREGATES:
+            self.aggregate(node)
+        elif key in functions.GENERATORS:
+            self.generator(node)
+        elif key not in functions.KNOWN and not isinstance(node.parent, (exp.Table, exp.Hint)):
+            facts, clause = self._owner(node)
+            facts.unknown.append(name)
+            if not clause:
+                self.doubts.append(Doubt(offset, name, "is not one of Spark's own functions"))
+
+
+def _read_list(node: exp.Expr) -> None:
+    """IN ((SELECT …)): to Spark, doubled parentheses hold a list of one scalar subquery, not a query."""
+    query = node.args.get("query")
+    inner = query.this if isinstance(query, exp.Subquery) else None
+    if isinstance(inner, exp.Subquery) and not any(value for key, value in inner.args.items() if key != "this"):
+        node.set("query", None)
+        node.set("expressions", [inner])
+
+
+def _is_relation(node: exp.Expr) -> bool:
+    """Whether a subquery is read like a table; on the left of IN, in its list, and as ON it is a value."""
+    if isinstance(node.parent, exp.In):
+        return bool(node.arg_key == "query")
+    return node.parent is None or (isinstance(node.parent, _RELATIONAL) and node.arg_key != "on")
+
+
+def _name(node: exp.Expr) -> str:
+    names = type(node).sql_names() if isinstance(node, exp.Func) else []
+    return next((name.casefold() for name in names if name.casefold() in functions.NON_DETERMINISTIC), node.key)
+
+
+_DOUBTFUL: tuple[type[exp.Expr], ...] = (
+    exp.Rand,
+    exp.Randn,
+    exp.Randstr,
+    exp.Uniform,
+    exp.Uuid,
+    exp.Shuffle,
+    exp.CurrentTimestamp,
+    exp.CurrentDate,
+    exp.CurrentTime,
+    exp.CurrentDatetime,
+    exp.Localtimestamp,
+    exp.CurrentUser,
+    exp.SessionUser,
+    exp.CurrentDatabase,
+    exp.CurrentSchema,
+    exp.CurrentCatalog,
+    exp.CurrentTimezone,
+)
+_GENERATORS: tuple[type[exp.Expr], ...] = (
+    exp.Explode,
+    exp.ExplodeOuter,
+    exp.Posexplode,
+    exp.PosexplodeOuter,
+    exp.Inline,
+    exp.Stack,
+)
+
+Visit = Callable[[Survey, exp.Expr, int], None]
+
+#: The first that a class derives from decides what the survey does with it.
+_VISITS: tuple[tuple[tuple[type[exp.Expr], ...], Visit], ...] = (
+    ((exp.Window,), lambda survey, node, _: survey.window(node)),
+    ((exp.Any,), lambda survey, node, _: survey.any_(node)),
+    ((exp.Exists, exp.In, exp.All, exp.Subquery), lambda survey, node, _: survey.subquery(node)),
+    (_DOUBTFUL, Survey.doubtful),
+    (_GENERATORS, lambda survey, node, _: survey.generator(node)),
+    ((exp.AggFunc,), lambda survey, node, _: survey.aggregate(node)),
+    ((exp.Literal,), Survey.literal),
+    ((exp.Anonymous,), lambda survey, node, offset: survey.named(node, str(node.this), offset)),
+    ((exp.JoinHint,), Survey.hint),
+    ((exp.Func,), Survey.called),
+)
+
+
+def visit_of(kind: type[exp.Expr]) -> Visit | None:
+    """What the survey does with a class of expressions; None for those that it passes over."""
+    return next((visit for kinds, visit in _VISITS if issubclass(kind, kinds)), None)

@@ -1,0 +1,93 @@
+"""How a query can be refreshed: from changes, or only in full, and because of what."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from airflow_trickle.algebra import nodes
+from airflow_trickle.algebra.nodes import Node
+from airflow_trickle.algebra.survey import Doubt
+from airflow_trickle.analysis.monotonicity import self_reference
+
+#: Why a query is refreshed from changes, and what this version makes of that.
+FROM_CHANGES = "every operator can be refreshed from changes; this version still recomputes it in full"
+
+
+@dataclass(frozen=True, order=True)
+class Obstacle:
+    """What makes a query, or a part of it, one that must be recomputed in full."""
+
+    offset: int
+    why: str
+
+
+@dataclass(frozen=True)
+class ModeChoice:
+    """The mode in which a table is refreshed, and why."""
+
+    mode: str
+    reason: str
+
+
+def obstacles_of(tree: Node | None, doubts: Iterable[Doubt] = ()) -> tuple[Obstacle, ...]:
+    """Everything that keeps a query from being refreshed from changes, in the order of its text.
+
+    >>> from airflow_trickle.algebra.references import parse_query
+    >>> query = parse_query("SELECT rand() AS r FROM t")
+    >>> [one.why for one in obstacles_of(query.tree, query.doubts)]
+    ['rand() answers differently on every run']
+    """
+    found = {Obstacle(doubt.offset, f"{doubt.name}() {doubt.why}") for doubt in doubts}
+    return tuple(sorted(found.union(_of_tree(tree))))
+
+
+def choose_mode(requested: str, obstacles: Sequence[Obstacle], text: str = "") -> ModeChoice:
+    """The mode of a table as it was asked for and as its query allows.
+
+    >>> choose_mode("AUTO", [Obstacle(7, "rand() answers differently on every run")], "SELECT rand()").reason
+    'AUTO: full because rand() answers differently on every run (line 1 of the query)'
+
+    Args:
+        requested: AUTO, FULL or DIFFERENTIAL.
+        obstacles: What keeps the query from being refreshed from changes.
+        text: The query, to tell the line.
+    """
+    if requested == "FULL":
+        return ModeChoice("FULL", "refresh_mode: FULL")
+    asked = "refresh_mode: DIFFERENTIAL" if requested == "DIFFERENTIAL" else "AUTO"
+    if obstacles:
+        first = obstacles[0]
+        line = text.count("\n", 0, first.offset) + 1
+        more = f", and {len(obstacles) - 1} more" if len(obstacles) > 1 else ""
+        return ModeChoice("FULL", f"{asked}: full because {first.why} (line {line} of the query{more})")
+    return ModeChoice("DIFFERENTIAL", f"{asked}: {FROM_CHANGES}")
+
+
+def obstacle_of(node: Node) -> str | None:
+    """Why one operator can only be recomputed in full; None if it can be refreshed from changes."""
+    if isinstance(node, nodes.Opaque):
+        return node.why
+    if isinstance(node, nodes.TopK) and not node.order:
+        clause = "LIMIT" if node.limit is not None else "OFFSET"
+        return f"{clause} without ORDER BY takes any rows, others on every run"
+    if isinstance(node, nodes.Recursion):
+        negative = self_reference(node)
+        if negative is not None:
+            return f"the recursive CTE '{node.name}' reads itself in a place that is not monotone: {negative.because}"
+    return None
+
+
+def _of_tree(tree: Node | None) -> Iterator[Obstacle]:
+    seen: set[int] = set()
+    stack = [] if tree is None else [tree]
+    while stack:
+        node = stack.pop()
+        why = obstacle_of(node)
+        if why is not None:
+            yield Obstacle(node.offset, why)
+        if isinstance(node, nodes.CteScan):
+            if id(node.cte) in seen:
+                continue
+            seen.add(id(node.cte))
+        stack.extend(nodes.children(node))

@@ -1,0 +1,89 @@
+"""Mutual recursion in a pipeline: a query whose CTEs read each other becomes several stream tables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from airflow_trickle.algebra.decompose import Decomposition, decompose
+from airflow_trickle.definition.derived_text import DerivedSql
+from airflow_trickle.definition.records import PipelineDef, TableDef
+from airflow_trickle.definition.words import listed
+from airflow_trickle.errors import Problem
+from airflow_trickle.plan.suggest import suggestion
+
+
+@dataclass(frozen=True)
+class MutualRecursion:
+    """A stream table whose query was taken apart: its CTEs that read each other, and what became of them."""
+
+    table: str
+    groups: tuple[tuple[str, ...], ...]
+    #: CTE -> stream table.
+    members: tuple[tuple[str, str], ...]
+    query: str
+
+
+@dataclass(frozen=True)
+class Expanded:
+    """A pipeline in which no query has mutual recursion any more."""
+
+    pipeline: PipelineDef
+    mutual: tuple[MutualRecursion, ...] = ()
+    problems: tuple[Problem, ...] = ()
+
+
+def expand(pipeline: PipelineDef) -> Expanded:
+    """The pipeline with a stream table for every CTE of a mutual recursion."""
+    if not any("recursive" in table.sql.text.lower() for table in pipeline.tables):
+        return Expanded(pipeline)
+    names = [*(source.name for source in pipeline.sources), *(table.name for table in pipeline.tables)]
+    taken = {*names, *(identifier.rpartition(".")[2] for identifier, _ in pipeline.unread)}
+    tables: list[TableDef] = []
+    mutual: list[MutualRecursion] = []
+    problems: list[Problem] = []
+    for table in pipeline.tables:
+        found = decompose(table.sql.text, table.name, taken) if "recursive" in table.sql.text.lower() else None
+        if found is None:
+            tables.append(table)
+            continue
+        wrong = _problems(pipeline, table, found)
+        problems += wrong
+        if wrong:
+            continue
+        made = [_table(pipeline, table, found, index) for index in range(len(found.members))]
+        taken |= {one.name for one in made}
+        tables += made
+        members = tuple((member.cte, member.name) for member in found.members if member.cte is not None)
+        mutual.append(MutualRecursion(table.name, found.groups, members, table.sql.text))
+    left_out = [table for table in pipeline.tables if table.name not in {one.name for one in tables}]
+    unread = (*pipeline.unread, *((table.identifier, table.at) for table in left_out))
+    return Expanded(replace(pipeline, tables=tuple(tables), unread=unread), tuple(mutual), tuple(problems))
+
+
+def _problems(pipeline: PipelineDef, table: TableDef, found: Decomposition) -> list[Problem]:
+    whose = f"stream table '{table.name}': "
+    if found.problems:
+        return [Problem(table.sql.position(one.offset), whose + one.message, one.hint) for one in found.problems]
+    if (table.mutual_recursion or pipeline.overrides.mutual_recursion or "auto") == "auto":
+        return []
+    groups = "; ".join(f"the CTEs {listed([repr(name) for name in group])} read each other" for group in found.groups)
+    hint = "Write this instead, or set mutual_recursion: auto and let it be done for you:\n"
+    return [Problem(table.at, f"{whose}{groups}.", hint + suggestion(found, table).rstrip("\n"))]
+
+
+def _table(pipeline: PipelineDef, table: TableDef, found: Decomposition, index: int) -> TableDef:
+    member = found.members[index]
+    pieces = tuple((piece.start, piece.end, piece.origin) for piece in member.pieces)
+    sql = DerivedSql(member.query, table.sql, pieces)
+    if member.cte is None:
+        return replace(table, sql=sql)
+    return replace(
+        table,
+        name=member.name,
+        identifier=f"{pipeline.namespace}.{member.name}",
+        sql=sql,
+        # A member of a cycle is refreshed from changes, whatever the table over it does.
+        refresh_mode="AUTO",
+        description=f"The CTE '{member.cte}' of '{table.name}'.",
+        made_from=table.name,
+    )

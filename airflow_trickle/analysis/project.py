@@ -1,0 +1,163 @@
+"""Everything that follows from the queries of a project: order, cycles, strata, groups, schedules, modes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from airflow_trickle.analysis.components import Component, components
+from airflow_trickle.analysis.consistency import ConsistencyGroup, consistency_groups
+from airflow_trickle.analysis.cycles import CycleReport, CycleRules, check_cycles
+from airflow_trickle.analysis.graph import Node, Problems, read_nodes
+from airflow_trickle.analysis.modes import ModeChoice, choose_mode
+from airflow_trickle.analysis.mutual import MutualRecursion, expand
+from airflow_trickle.analysis.schedules import POLICIES, ScheduleGroup, effective_schedules
+from airflow_trickle.analysis.strata import Strata, assign_strata
+from airflow_trickle.analysis.units import Unit, units
+from airflow_trickle.definition.records import PipelineDef, Project
+from airflow_trickle.definition.settings import Settings
+from airflow_trickle.errors import Problem
+
+
+@dataclass(frozen=True)
+class PipelineAnalysis:
+    """One pipeline, its mutual recursions taken apart, and its units, upstream first."""
+
+    pipeline: PipelineDef
+    #: Tables by folded identifier.
+    units: tuple[Unit, ...]
+    mutual: tuple[MutualRecursion, ...] = ()
+    warnings: tuple[str, ...] = ()
+    problems: tuple[Problem, ...] = ()
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """A project, understood; tables go by their folded identifier."""
+
+    pipelines: tuple[PipelineAnalysis, ...]
+    nodes: Mapping[str, Node]
+    #: Components of all tables, upstream first.
+    order: tuple[Component, ...]
+    strata: Strata
+    groups: tuple[ConsistencyGroup, ...]
+    schedules: Mapping[str, str | None]
+    modes: Mapping[str, ModeChoice]
+
+
+def analyse(project: Project, settings: Settings) -> Analysis:
+    """Looks at all pipelines of a project together; nothing is run and nothing is opened."""
+    expanded = [expand(pipeline) for pipeline in (*project.pipelines, *project.context)]
+    pipelines = [one.pipeline for one in expanded]
+    unreadable = project.broken_files - {pipeline.file for pipeline in project.pipelines}
+    problems: Problems = {one.pipeline.file: list(one.problems) for one in expanded}
+    count = len(project.pipelines)
+    nodes = read_nodes(pipelines[:count], pipelines[count:], unreadable, problems)
+    reads = {key: tuple(node.edges) for key, node in nodes.items()}
+    order = components(reads)
+    report = check_cycles(order, nodes, {pipeline.file: _cycle_rules(pipeline, settings) for pipeline in pipelines})
+    for file, problem in report.problems:
+        problems[file].append(problem)
+    cyclic = {key for part in order if part.cyclic for key in part.members}
+    modes = {key: _mode(node, key in cyclic, problems[node.file]) for key, node in nodes.items()}
+    consistency = {pipeline.file: _consistency(pipeline, settings) for pipeline in pipelines}
+    groups = consistency_groups(order, reads, nodes, consistency)
+    types = {key: {edge.input: edge.type for edge in node.edges.values()} for key, node in nodes.items()}
+    warnings = _warnings(report, groups)
+    built = _units(order, reads, nodes, groups)
+    found = [
+        PipelineAnalysis(
+            one.pipeline,
+            built.get(one.pipeline.file, ()),
+            one.mutual,
+            tuple(warnings.get(one.pipeline.file, ())),
+            tuple(sorted(set(problems[one.pipeline.file]))),
+        )
+        for one in expanded[:count]
+    ]
+    schedules = _schedules(order, reads, nodes, pipelines, groups)
+    return Analysis(tuple(found), nodes, order, assign_strata(order, types), groups, schedules, modes)
+
+
+def _cycle_rules(pipeline: PipelineDef, settings: Settings) -> CycleRules:
+    own = pipeline.overrides
+    allow = settings.allow_circular if own.allow_circular is None else own.allow_circular
+    stratified = own.stratified_cycle_validation
+    return CycleRules(allow, settings.stratified_cycle_validation if stratified is None else stratified)
+
+
+def _consistency(pipeline: PipelineDef, settings: Settings) -> str:
+    return pipeline.overrides.diamond_consistency or settings.diamond_consistency
+
+
+def _mode(node: Node, cyclic: bool, problems: list[Problem]) -> ModeChoice:
+    """The mode of a table; that DIFFERENTIAL is not possible is told, of a cycle by `cycles`."""
+    table = node.table
+    if cyclic:
+        return ModeChoice("DIFFERENTIAL", "it is part of a cycle, which is brought to its fixed point by changes")
+    if table.refresh_mode == "DIFFERENTIAL" and not node.query.problems:
+        for obstacle in node.obstacles:
+            problems.append(
+                Problem(
+                    table.sql.position(obstacle.offset),
+                    f"stream table '{table.name}': refresh_mode: DIFFERENTIAL is not possible, because {obstacle.why}.",
+                    "Take that out of the query, or set refresh_mode: AUTO or FULL.",
+                )
+            )
+    return choose_mode(table.refresh_mode, node.obstacles, node.query.text)
+
+
+def _units(
+    order: Sequence[Component],
+    reads: Mapping[str, Sequence[str]],
+    nodes: Mapping[str, Node],
+    groups: Sequence[ConsistencyGroup],
+) -> dict[str, tuple[Unit, ...]]:
+    """The units of each pipeline, by file; a cycle over several pipelines is in none."""
+    parts: dict[str, list[Component]] = {}
+    for part in order:
+        files = {nodes[key].file for key in part.members}
+        if len(files) == 1:
+            parts.setdefault(files.pop(), []).append(part)
+    atomic: dict[str, list[Sequence[str]]] = {}
+    for group in groups:
+        for piece in group.parts:
+            if piece.atomic:
+                atomic.setdefault(piece.file, []).append(piece.members)
+    found: dict[str, tuple[Unit, ...]] = {}
+    for file, own in parts.items():
+        inside = {key for part in own for key in part.members}
+        inner = {key: [one for one in reads[key] if one in inside] for key in inside}
+        found[file] = units(own, inner, atomic.get(file, ()))
+    return found
+
+
+def _warnings(report: CycleReport, groups: Sequence[ConsistencyGroup]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for file, text in (*report.warnings, *(warning for group in groups for warning in group.warnings)):
+        found.setdefault(file, []).append(text)
+    return found
+
+
+def _schedules(
+    order: Sequence[Component],
+    reads: Mapping[str, Sequence[str]],
+    nodes: Mapping[str, Node],
+    pipelines: Sequence[PipelineDef],
+    groups: Sequence[ConsistencyGroup],
+) -> dict[str, str | None]:
+    fallback = {pipeline.file: pipeline.schedule for pipeline in pipelines}
+    # Of a group over several pipelines, tables of others may lie between the members of a part.
+    whole = [part for group in groups for part in group.parts if part.atomic and part.members == group.members]
+    pieces = [part for group in groups for part in group.parts if part.atomic and part.members != group.members]
+    together = [ScheduleGroup(part.members, part.policy) for part in whole]
+    found = effective_schedules(
+        order,
+        reads,
+        {key: node.table.schedule or fallback[node.file] for key, node in nodes.items()},
+        {key: fallback[node.file] for key, node in nodes.items()},
+        together,
+    )
+    for part in pieces:
+        found.update(dict.fromkeys(part.members, POLICIES[part.policy]([found[key] for key in part.members])))
+    return found

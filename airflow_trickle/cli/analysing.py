@@ -1,0 +1,239 @@
+"""``trickle explain``, ``strata``, ``sccs``, ``groups`` and ``decompose``: what follows from the queries alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+
+import typer
+from rich.text import Text
+
+from airflow_trickle.cli.opening import NoPipeline, PathArgument, UnknownTable, did_you_mean, matching, planned
+from airflow_trickle.cli.output import AsJson, complain, counted, error_json, out, print_json, print_not_planned
+from airflow_trickle.cli.tables import print_table
+
+if TYPE_CHECKING:
+    from airflow_trickle.errors import Problem
+    from airflow_trickle.plan.build import PlannedProject
+
+#: What to look at first among the lines of an explanation.
+_NOTABLE = r"^ +(NON_MONOTONE|warning|not yet)(?=:|  )|-- only in full: .*"
+
+TableArgument = Annotated[str, typer.Argument(metavar="TABLE", help="A stream table; with its namespace if need be.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands of this file."""
+    for command in (explain, strata, sccs, groups, decompose):
+        app.command()(command)
+
+
+def explain(table: TableArgument, path: PathArgument = Path("dags"), as_json: AsJson = False) -> None:
+    """Show all that is known of one stream table, and why."""
+    from airflow_trickle.plan.explain_table import explain_table_json, explain_table_text
+
+    project = planned(path)
+    identifiers = [each.identifier for plan in project.plans for each in plan.tables]
+    identifier = matching(identifiers, table)
+    if identifier is None:
+        _refuse(_unknown(table, path, identifiers, project), project.problems, as_json=as_json)
+    if as_json:
+        print_json({**explain_table_json(project, identifier), "errors": _errors(project.problems)})
+    else:
+        _print_lines(explain_table_text(project, identifier))
+        _blank_line(project)
+    _end(project, as_json=as_json)
+
+
+def strata(path: PathArgument = Path("dags"), as_json: AsJson = False) -> None:
+    """Show the strata: what must be complete before what."""
+    from airflow_trickle.plan.overview import strata_overview
+
+    project = planned(path)
+    found = strata_overview(project)
+    if as_json:
+        print_json({"strata": found, "errors": _errors(project.problems)})
+    elif found:
+        rows = (
+            (each["stratum"], each["non_monotone_edges"], _yes_or_no(each["has_cycles"]), ", ".join(each["members"]))
+            for each in found
+        )
+        print_table(out, ["stratum", "non-monotone reads", "cycles", "tables"], rows)
+        _blank_line(project)
+    _end(project, as_json=as_json)
+
+
+def sccs(
+    path: PathArgument = Path("dags"),
+    everything: Annotated[
+        bool, typer.Option("--all", help="Also the tables that are part of no cycle; JSON always has them.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show the cycles: the strongly connected components."""
+    from airflow_trickle.plan.overview import sccs_overview
+
+    project = planned(path)
+    found = sccs_overview(project)
+    shown = found if everything else [each for each in found if each["cyclic"]]
+    if as_json:
+        print_json({"sccs": found, "errors": _errors(project.problems)})
+    elif shown:
+        rows = (
+            (
+                each["id"],
+                _yes_or_no(each["cyclic"]),
+                _yes_or_no(each["monotone"], bad="no"),
+                each["max_iterations"],
+                ", ".join(each["members"]),
+            )
+            for each in shown
+        )
+        print_table(out, ["scc", "cyclic", "monotone", "iterations", "tables"], rows)
+        for each in shown:
+            _print_mutual(each)
+        _blank_line(project)
+    elif found:
+        out.print(f"There are no cycles: {counted(len(found), 'table')}, each by itself.")
+        _blank_line(project)
+    _end(project, as_json=as_json)
+
+
+def groups(path: PathArgument = Path("dags"), as_json: AsJson = False) -> None:
+    """Show the consistency groups: the tables of diamonds."""
+    from airflow_trickle.plan.overview import groups_overview
+
+    project = planned(path)
+    found = groups_overview(project)
+    if as_json:
+        print_json({"groups": found, "errors": _errors(project.problems)})
+    elif found:
+        columns = ["group", "pipeline", "atomic", "policy", "schedule", "paths meet in", "tables"]
+        print_table(out, columns, (row for each in found for row in _group_rows(each)))
+        for each in found:
+            if not each["atomic"]:
+                out.print(f"Group {each['id']} is published {each['published']}: {each['not_atomic_because']}.")
+        _blank_line(project)
+    elif project.plans:
+        out.print("There are no diamonds: no two paths from one table meet again.")
+        _blank_line(project)
+    _end(project, as_json=as_json)
+
+
+def decompose(table: TableArgument, path: PathArgument = Path("dags"), as_json: AsJson = False) -> None:
+    """Show what becomes of a query with mutual recursion."""
+    if not path.exists():
+        raise NoPipeline(f"There is no file or folder '{path}'. Name a pipeline's YAML file or its folder.")
+    from airflow_trickle.definition.load import load_project
+    from airflow_trickle.plan.decomposition import (
+        declared_tables,
+        decomposition_json,
+        decomposition_of,
+        decomposition_text,
+    )
+
+    project = load_project(path)
+    identifier = matching(declared_tables(project), table)
+    told = None if identifier is None else decomposition_of(project, identifier)
+    if told is None:
+        near = did_you_mean(table, declared_tables(project))
+        _refuse(f"There is no stream table '{table}' in '{path}'.{near}", project.problems, as_json=as_json)
+    problems = (*told.problems, *project.problems)
+    if as_json:
+        print_json({**decomposition_json(told), "errors": _errors(problems)})
+    else:
+        _print_lines(decomposition_text(told))
+        if told.suggestion is not None:
+            out.print(Text(f"\nIn place of the entry '{told.table.name}' this can be written:\n", "bold"))
+            # Not through rich, which would turn tabs into blanks: this is to be pasted into a file.
+            print(told.suggestion, end="")
+        if problems:
+            out.print()
+            print_not_planned(out, problems)
+    if problems:
+        raise typer.Exit(1)
+
+
+def _refuse(message: str, problems: tuple[Problem, ...], *, as_json: bool) -> NoReturn:
+    """Give up on a name; what could not be read may be the reason, so it is told too."""
+    error = UnknownTable(message)
+    if as_json:
+        print_json({**error_json(error), "errors": _errors(problems)})
+    else:
+        complain(error, as_json=False)
+        print_not_planned(out, problems)
+    raise typer.Exit(1)
+
+
+def _unknown(name: str, path: Path, identifiers: list[str], project: PlannedProject) -> str:
+    if project.broken:
+        from airflow_trickle.definition.load import load_project
+        from airflow_trickle.plan.decomposition import declared_tables
+
+        if matching(set(declared_tables(load_project(path))) - set(identifiers), name) is not None:
+            return f"Stream table '{name}' is not planned: its file has errors."
+    sources = {ref.identifier for plan in project.plans for ref in plan.pin.inputs} - set(identifiers)
+    source = matching(sources, name)
+    if source is not None:
+        return f"'{name}' is not a stream table of '{path}', but one that others write: {source} has no query here."
+    return f"There is no stream table '{name}' in '{path}'.{did_you_mean(name, identifiers)}"
+
+
+def _print_lines(lines: list[str]) -> None:
+    for line in lines:
+        if line.startswith(" "):
+            text = Text(line)
+            text.highlight_regex(_NOTABLE, "yellow")
+            out.print(text)
+        else:
+            out.print(Text(line, "bold"))
+
+
+def _print_mutual(part: dict[str, Any]) -> None:
+    for mutual in part["mutual_recursion"]:
+        title = f"\nCycle {part['id']} was made from the mutual recursion in the query of {mutual['table']}:"
+        out.print(Text(title, "bold"))
+        for line in mutual["query"].strip("\n").split("\n"):
+            out.print(f"  {line}".rstrip())
+
+
+def _group_rows(group: dict[str, Any]) -> list[tuple[Any, ...]]:
+    """A row for what each pipeline can do of a group; one without such a part has a row of its own."""
+    meet = group["convergence_points"]
+    if not group["parts"]:
+        tables = ", ".join(group["members"])
+        return [(group["id"], None, _yes_or_no(False, bad="no"), None, None, ", ".join(meet), tables)]
+    return [
+        (
+            group["id"],
+            part["pipeline"],
+            _yes_or_no(part["atomic"], bad="no"),
+            part["schedule_policy"],
+            (part["schedule"] or "by hand") if part["atomic"] else None,
+            ", ".join(name for name in meet if name in part["members"]) or None,
+            ", ".join(part["members"]),
+        )
+        for part in group["parts"]
+    ]
+
+
+def _yes_or_no(value: bool, *, bad: str = "") -> Text:
+    word = "yes" if value else "no"
+    return Text(word, "yellow" if word == bad else "")
+
+
+def _errors(problems: tuple[Problem, ...]) -> list[dict[str, Any]]:
+    return [problem.as_dict() for problem in problems]
+
+
+def _blank_line(project: PlannedProject) -> None:
+    if project.broken:
+        out.print()
+
+
+def _end(project: PlannedProject, *, as_json: bool) -> None:
+    """What is left to say of broken files, and the exit code."""
+    if project.broken:
+        if not as_json:
+            print_not_planned(out, project.problems)
+        raise typer.Exit(1)

@@ -1,0 +1,81 @@
+"""The YAML to write in place of a query with mutual recursion."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from airflow_trickle.algebra.decompose import Decomposition, Member
+from airflow_trickle.definition.records import TableDef
+
+_INDENT = "  "
+#: Words that YAML does not take as a text.
+_WORDS = frozenset(["false", "n", "no", "null", "off", "on", "true", "y", "yes"])
+#: What a block of YAML cannot hold: control characters, and line breaks that would become others.
+_NOT_IN_BLOCK = re.compile("[^\t\n\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")
+_ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t"}
+
+
+def suggestion(decomposition: Decomposition, table: TableDef) -> str:
+    """The part of a pipeline file that replaces the entry of ``table``, as YAML.
+
+    The CTEs become circular stream tables; the table keeps its name and what its entry says.
+    """
+    lines = ["allow_circular: true", "stream_tables:"]
+    for member in decomposition.members:
+        lines.append(f"{_INDENT}{_key(member.name)}:")
+        lines += [f"{_INDENT * 2}{line}" for line in _options(member, table)]
+        lines.append(f"{_INDENT * 2}query: {_text(member.query, _INDENT * 3)}")
+    return "\n".join(lines) + "\n"
+
+
+def _options(member: Member, table: TableDef) -> Iterator[str]:
+    if member.cte is not None:
+        yield "refresh_mode: DIFFERENTIAL"
+        if table.max_fixpoint_iterations is not None:
+            yield f"max_fixpoint_iterations: {table.max_fixpoint_iterations}"
+    else:
+        if table.description:
+            yield f"description: {_quoted(table.description)}"
+        if table.refresh_mode != "AUTO":
+            yield f"refresh_mode: {table.refresh_mode}"
+    if table.schedule is not None:
+        yield f"schedule: {_quoted(table.schedule)}"
+    if table.diamond_consistency is not None:
+        yield f"diamond_consistency: {_key(table.diamond_consistency)}"
+    if table.diamond_schedule_policy != "slowest":
+        yield f"diamond_schedule_policy: {table.diamond_schedule_policy}"
+    if table.owner is not None:
+        yield f"owner: {_quoted(table.owner)}"
+    if table.tags:
+        yield f"tags: [{', '.join(_quoted(tag) for tag in table.tags)}]"
+
+
+def _key(name: str) -> str:
+    """A name that is a text to YAML, in quotes where it would be something else."""
+    return _quoted(name) if name.casefold() in _WORDS else name
+
+
+def _text(text: str, indent: str) -> str:
+    """A text as a block, line by line, or in double quotes where a block would change it."""
+    body = text.rstrip("\n")
+    if not body.strip() or _NOT_IN_BLOCK.search(text):
+        return _quoted(text)
+    ends = len(text) - len(body)
+    # A block's own indentation is told by its first line, unless that begins with a blank.
+    header = "|" + (str(len(_INDENT)) if text[0] in " \t\n" else "") + ("-" if ends == 0 else "+" if ends > 1 else "")
+    lines = body.split("\n") + [""] * (ends - 1)
+    return "\n".join([header, *(f"{indent}{line}" if line else "" for line in lines)])
+
+
+def _quoted(text: str) -> str:
+    return f'"{"".join(_ESCAPES.get(character) or _escaped(character) for character in text)}"'
+
+
+def _escaped(character: str) -> str:
+    if character.isprintable():
+        return character
+    code = ord(character)
+    if code > 0xFFFF:
+        return f"\\U{code:08x}"
+    return f"\\u{code:04x}"

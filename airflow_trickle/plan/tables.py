@@ -1,0 +1,118 @@
+"""The steps of tables and units."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from airflow_trickle.algebra.references import fingerprint
+from airflow_trickle.analysis.edges import Edge
+from airflow_trickle.analysis.graph import Node
+from airflow_trickle.analysis.names import Known
+from airflow_trickle.analysis.project import Analysis
+from airflow_trickle.analysis.strata import EdgeType
+from airflow_trickle.analysis.units import Unit
+from airflow_trickle.definition.derived_text import DerivedSql
+from airflow_trickle.plan.shape import Shape
+from airflow_trickle.plan.steps import EdgeStep, InputRef, Reference, RefreshStep, TableStep, UnitKind
+
+
+class TableSteps:
+    """Makes the steps of a project's tables."""
+
+    def __init__(self, analysis: Analysis, shape: Shape) -> None:
+        self._analysis = analysis
+        self._shape = shape
+        #: Many tables read the same ones.
+        self._refs: dict[Known, InputRef] = {}
+
+    def refreshes(self, units: Sequence[Unit]) -> tuple[RefreshStep, ...]:
+        """The units of a pipeline as steps, in their order."""
+        tables = [[self._table(self._analysis.nodes[key]) for key in unit.tables] for unit in units]
+        taken = {table.name.casefold() for members in tables for table in members}
+        names = [_unit_name(unit, members, taken) for unit, members in zip(units, tables, strict=True)]
+        return tuple(
+            RefreshStep(
+                unit=name,
+                kind=UnitKind(unit.kind.value),
+                tables=tuple(members),
+                upstream=tuple(sorted(names[index] for index in unit.upstream)),
+            )
+            for name, unit, members in zip(names, units, tables, strict=True)
+        )
+
+    def _table(self, node: Node) -> TableStep:
+        table = node.table
+        reads = [known for known in node.reads if known is not None]
+        choice = self._analysis.modes[node.key]
+        inputs = distinct(self._input(known) for known in set(reads))
+        return TableStep(
+            name=table.name,
+            identifier=table.identifier,
+            query=table.sql.text,
+            references=tuple(
+                Reference(start=ref.start, end=ref.end, identifier=known.identifier, alias=ref.alias)
+                for ref, known in zip(node.query.references, reads, strict=True)
+            ),
+            inputs=inputs,
+            requested_mode=table.refresh_mode,
+            mode=choice.mode,
+            reason=choice.reason,
+            definition=fingerprint(node.query, (known.identifier for known in reads)),
+            declared_at=str(table.at),
+            description=table.description,
+            owner=table.owner,
+            tags=table.tags,
+            edges=tuple(_edge(ref, node.edges[ref.identifier.casefold()], node) for ref in inputs),
+            stratum=self._analysis.strata.level[node.key],
+            scc_id=self._shape.cycle_of.get(node.key),
+            group_id=self._shape.group_of.get(node.key),
+            schedule=self._analysis.schedules[node.key],
+            made_from=table.made_from,
+        )
+
+    def _input(self, known: Known) -> InputRef:
+        ref = self._refs.get(known)
+        if ref is None:
+            ref = self._refs[known] = InputRef(
+                name=known.name,
+                identifier=known.identifier,
+                kind=known.kind,
+                declared_at=str(known.declared_at),
+            )
+        return ref
+
+
+def distinct(inputs: Iterable[InputRef]) -> tuple[InputRef, ...]:
+    """One input per Iceberg table, by name; a table with two names keeps the first of them."""
+    by_name = sorted(inputs, key=lambda ref: (ref.name, ref.identifier, ref.declared_at))
+    by_identifier: dict[str, InputRef] = {}
+    for ref in by_name:
+        by_identifier.setdefault(ref.identifier, ref)
+    return tuple(by_identifier.values())
+
+
+def _edge(ref: InputRef, edge: Edge, node: Node) -> EdgeStep:
+    because = edge.because
+    if edge.type is EdgeType.NON_MONOTONE:
+        because += f" ({_line(node, edge.place)})"
+    return EdgeStep(identifier=ref.identifier, type=edge.type.value, because=because)
+
+
+def _line(node: Node, offset: int) -> str:
+    """The line of a place; in a query that was made from another one, that of the user's own text."""
+    if isinstance(node.table.sql, DerivedSql):
+        return f"line {node.table.sql.position(offset).line} of the file"
+    return f"line {node.query.text.count(chr(10), 0, offset) + 1} of the query"
+
+
+def _unit_name(unit: Unit, tables: Sequence[TableStep], taken: set[str]) -> str:
+    """A single table's own name; else of what it is and of its first table, or the one where paths meet."""
+    if unit.kind.value == UnitKind.TABLE.value:
+        return tables[0].name
+    stem = name = f"cycle_{tables[0].name}" if unit.kind.value == UnitKind.CYCLE.value else f"group_{tables[-1].name}"
+    number = 1
+    while name.casefold() in taken:
+        number += 1
+        name = f"{stem}_{number}"
+    taken.add(name.casefold())
+    return name

@@ -1,0 +1,253 @@
+"""How a query can be refreshed, and what stands in the way."""
+
+from __future__ import annotations
+
+import pytest
+
+from airflow_trickle.algebra import functions
+from airflow_trickle.algebra.references import parse_query
+from airflow_trickle.analysis.modes import FROM_CHANGES, ModeChoice, Obstacle, choose_mode, obstacle_of, obstacles_of
+
+CHANCE = "answers differently on every run"
+CLOCK = "depends on when it runs"
+WHO = "depends on who runs it and where"
+
+
+def obstacles(text):
+    query = parse_query(text)
+    assert query.problems == ()
+    return obstacles_of(query.tree, query.doubts)
+
+
+def at(text):
+    """The query without the mark ^, and where the mark was."""
+    place = text.index("^")
+    return text[:place] + text[place + 1 :], place
+
+
+def whys(text):
+    return [one.why for one in obstacles(text)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT x, y + 1 AS z FROM a WHERE x > 1",
+        "SELECT a.x FROM a LEFT JOIN b ON a.x = b.x WHERE a.x NOT IN (SELECT x FROM c)",
+        "SELECT x, count(*) FROM a GROUP BY ROLLUP (x) HAVING count(*) > 1",
+        "SELECT DISTINCT x, row_number() OVER (ORDER BY y) FROM a UNION SELECT x, 1 FROM b EXCEPT SELECT 1, 2",
+        "SELECT x FROM a ORDER BY x LIMIT 3 OFFSET 1",
+        "SELECT x FROM a ORDER BY x",
+        "SELECT x FROM a LIMIT ALL",
+        "SELECT x FROM a WHERE EXISTS (SELECT 1 FROM b LIMIT 1)",
+        "SELECT * FROM a LATERAL VIEW explode(xs) t AS v",
+        "SELECT * FROM a PIVOT (sum(y) FOR x IN (1, 2))",
+        "WITH RECURSIVE r AS (SELECT s FROM e UNION ALL SELECT f.d FROM r JOIN f ON r.s = f.s) SELECT * FROM r",
+        "SELECT date_add(d, 1), to_date(s), unix_timestamp(s), hash(x), xxhash64(x), md5(s) FROM a",
+        "SELECT `rand`, `uuid`, a.now, 'current_date()' FROM a",
+        "SELECT /*+ REPARTITION(3) */ x FROM a",
+        "SELECT 1",
+    ],
+)
+def test_most_of_sql_can_be_refreshed_from_changes(text):
+    assert obstacles(text) == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "why"),
+    [
+        ("SELECT ^rand() AS r FROM a", "rand", CHANCE),
+        ("SELECT x, ^rand(3) FROM a", "rand", CHANCE),
+        ("SELECT x, ^randn() FROM a", "randn", CHANCE),
+        ("SELECT ^uuid() FROM a", "uuid", CHANCE),
+        ("SELECT ^shuffle(xs) FROM a", "shuffle", CHANCE),
+        ("SELECT ^monotonically_increasing_id(), x FROM a", "monotonically_increasing_id", CHANCE),
+        ("SELECT ^input_file_name() FROM a", "input_file_name", CHANCE),
+        ("SELECT ^spark_partition_id() FROM a", "spark_partition_id", CHANCE),
+        ("SELECT ^now() FROM a", "now", CLOCK),
+        ("SELECT ^current_timestamp() FROM a", "current_timestamp", CLOCK),
+        ("SELECT ^current_timestamp FROM a", "current_timestamp", CLOCK),
+        ("SELECT ^CURRENT_DATE FROM a", "current_date", CLOCK),
+        ("SELECT ^current_date() FROM a", "current_date", CLOCK),
+        ("SELECT ^localtimestamp FROM a", "localtimestamp", CLOCK),
+        ("SELECT ^localtimestamp() FROM a", "localtimestamp", CLOCK),
+        ("SELECT ^current_user() FROM a", "current_user", WHO),
+        ("SELECT ^current_timezone() FROM a", "current_timezone", WHO),
+        # Wherever it stands.
+        ("SELECT x FROM a WHERE y > ^rand()", "rand", CHANCE),
+        ("SELECT x FROM a WHERE d = ^current_date - INTERVAL 1 DAY", "current_date", CLOCK),
+        ("SELECT * FROM a JOIN b ON a.x = b.x AND ^rand() > 0.5", "rand", CHANCE),
+        ("SELECT x FROM a GROUP BY x HAVING count(*) > ^rand() * 3", "rand", CHANCE),
+        ("SELECT x FROM a GROUP BY ^uuid(), x", "uuid", CHANCE),
+        ("SELECT sum(x) OVER (ORDER BY ^rand()) FROM a", "rand", CHANCE),
+        ("SELECT sum(x) OVER w FROM a WINDOW w AS (ORDER BY ^rand())", "rand", CHANCE),
+        ("SELECT x FROM a QUALIFY row_number() OVER (ORDER BY ^rand()) = 1", "rand", CHANCE),
+        ("SELECT x FROM a ORDER BY ^rand() LIMIT 3", "rand", CHANCE),
+        ("SELECT x FROM a UNION SELECT x FROM b ORDER BY ^rand() LIMIT 3", "rand", CHANCE),
+        ("SELECT * FROM a LATERAL VIEW explode(^shuffle(xs)) t AS v", "shuffle", CHANCE),
+        ("WITH c AS (SELECT ^uuid() AS id FROM a) SELECT * FROM c", "uuid", CHANCE),
+        ("WITH c AS (SELECT ^uuid() AS id FROM a) SELECT * FROM b", "uuid", CHANCE),
+        ("SELECT x FROM a WHERE x IN (SELECT x + ^rand() FROM b)", "rand", CHANCE),
+        ("SELECT (SELECT max(x) FROM b WHERE d < ^now()) FROM a", "now", CLOCK),
+        ("SELECT * FROM VALUES (^rand()) AS v(x)", "rand", CHANCE),
+        ("SELECT * FROM (SELECT ^rand() AS x FROM a) PIVOT (sum(x) FOR y IN (1))", "rand", CHANCE),
+        ("SELECT CASE WHEN x > 1 THEN coalesce(y, ^rand()) END FROM a", "rand", CHANCE),
+        ("SELECT my_struct.f, ^ RAND ( ) FROM a".replace("^ ", "^"), "rand", CHANCE),
+    ],
+)
+def test_a_function_that_is_not_deterministic_is_found_at_its_place(text, name, why):
+    text, place = at(text)
+    assert obstacles(text) == (Obstacle(place, f"{name}() {why}"),)
+
+
+@pytest.mark.parametrize("name", sorted(functions.NON_DETERMINISTIC))
+def test_every_function_of_spark_that_is_not_deterministic_is_found(name):
+    calls = [f"{name}({arguments})" for arguments in ("", "x", "x, 1", "x, y, 1")]
+    read = [call for call in calls if not parse_query(f"SELECT {call} FROM a").problems]
+    assert read
+    for call in read:
+        assert [one.offset for one in obstacles(f"SELECT x, {call} FROM a")] == [10]
+
+
+def test_an_alias_of_a_function_is_told_by_its_usual_name():
+    assert whys("SELECT curdate(), random() FROM a") == [f"current_date() {CLOCK}", f"rand() {CHANCE}"]
+
+
+def test_the_clock_behind_unix_timestamp_without_arguments_is_found():
+    assert whys("SELECT unix_timestamp() FROM a") == [f"current_timestamp() {CLOCK}"]
+    assert obstacles("SELECT unix_timestamp(s) FROM a") == ()
+
+
+@pytest.mark.parametrize("literal", ["TIMESTAMP 'now'", "DATE 'today'", "DATE'yesterday'", "CAST('tomorrow' AS DATE)"])
+def test_words_that_stand_for_the_time_of_the_run_are_found(literal):
+    assert len(obstacles(f"SELECT x FROM a WHERE d > {literal}")) == 1
+
+
+def test_several_are_told_in_the_order_of_the_text():
+    text = "SELECT uuid() AS u, x FROM a JOIN (SELECT rand() AS r FROM b LIMIT 3) ON true WHERE d < now()"
+    found = obstacles(text)
+    assert [one.why.partition(" ")[0] for one in found] == ["uuid()", "rand()", "LIMIT", "now()"]
+    assert [one.offset for one in found] == sorted(one.offset for one in found)
+
+
+@pytest.mark.parametrize(
+    ("text", "clause"),
+    [
+        ("SELECT x FROM a LIMIT 3", "LIMIT"),
+        ("SELECT x FROM a OFFSET 3", "OFFSET"),
+        ("SELECT x FROM a LIMIT ALL OFFSET 3", "OFFSET"),
+        ("SELECT x FROM a SORT BY x LIMIT 3", "LIMIT"),
+        ("SELECT x FROM a UNION ALL SELECT x FROM b LIMIT 3", "LIMIT"),
+        ("SELECT x FROM a JOIN (SELECT x FROM b LIMIT 3) USING (x)", "LIMIT"),
+        ("WITH c AS (SELECT x FROM b LIMIT 3) SELECT * FROM c JOIN c AS d USING (x)", "LIMIT"),
+        ("SELECT x FROM a WHERE x IN (SELECT x FROM b LIMIT 3)", "LIMIT"),
+        ("(SELECT x FROM a) LIMIT 3", "LIMIT"),
+    ],
+)
+def test_a_limit_without_order_is_an_obstacle(text, clause):
+    assert whys(text) == [f"{clause} without ORDER BY takes any rows, others on every run"]
+
+
+def test_the_order_of_a_subquery_is_no_order_of_the_query_around_it():
+    assert len(obstacles("SELECT x FROM (SELECT x FROM a ORDER BY x) LIMIT 3")) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        (
+            "SELECT my_function(x) FROM a",
+            "my_function() is not one of Spark's own functions: it may aggregate, or answer differently",
+        ),
+        (
+            "SELECT x FROM a WHERE db.my_function(x)",
+            "my_function() is not one of Spark's own functions: it may aggregate, or answer differently",
+        ),
+        (
+            "SELECT x FROM a UNION SELECT x FROM b ORDER BY my_function(x) LIMIT 1",
+            "my_function() is not one of Spark's own functions",
+        ),
+        ("SELECT * FROM my_function(3)", "my_function() in FROM is not one of Spark's own functions"),
+        ("SELECT TRANSFORM(x) USING 'cat' AS (y) FROM a", "TRANSFORM runs a script, of which nothing is known"),
+        ("SELECT x FROM a |> WHERE x > 1", "the pipe syntax |> is not understood"),
+        ("SELECT x FROM (SELECT x FROM a) TABLESAMPLE (10 PERCENT)", "SAMPLE of a subquery is not understood"),
+        (
+            "SELECT * FROM a LEFT JOIN b ON EXISTS (SELECT 1 FROM c)",
+            "a subquery in the ON of a left join is not understood",
+        ),
+    ],
+)
+def test_what_is_not_understood_is_an_obstacle(text, why):
+    assert whys(text) == [why]
+
+
+def test_an_unknown_function_of_lateral_view_is_an_obstacle():
+    assert "my_function() of LATERAL VIEW is not understood" in whys(
+        "SELECT * FROM a LATERAL VIEW my_function(xs) t AS v"
+    )
+
+
+def test_a_recursion_that_subtracts_itself_is_an_obstacle():
+    text = "WITH RECURSIVE r AS (SELECT s FROM e UNION ALL (SELECT s FROM f EXCEPT SELECT s FROM r)) SELECT * FROM r"
+    why = "the recursive CTE 'r' reads itself in a place that is not monotone: it is on the right side of EXCEPT"
+    assert obstacles(text) == (Obstacle(text.index("r AS"), why),)
+
+
+def test_a_recursion_that_subtracts_others_is_none():
+    step = "SELECT r.s FROM r LEFT ANTI JOIN f ON r.s = f.s"
+    assert obstacles(f"WITH RECURSIVE r AS (SELECT s FROM e UNION ALL {step}) SELECT * FROM r") == ()
+
+
+def test_a_cte_that_is_read_twice_is_told_once():
+    assert len(obstacles("WITH c AS (SELECT my_function(x) AS x FROM a) SELECT * FROM c JOIN c AS d USING (x)")) == 1
+
+
+def test_what_only_an_unread_cte_does_is_no_obstacle_of_the_tree():
+    assert obstacles("WITH c AS (SELECT x FROM a LIMIT 3) SELECT * FROM b") == ()
+
+
+def test_a_query_without_a_tree_has_no_obstacles():
+    assert obstacles_of(None) == ()
+
+
+def test_one_operator_is_asked_alone():
+    assert obstacle_of(parse_query("SELECT x FROM a LIMIT 3").tree) == (
+        "LIMIT without ORDER BY takes any rows, others on every run"
+    )
+    assert obstacle_of(parse_query("SELECT x FROM a").tree) is None
+
+
+RAND = Obstacle(7, f"rand() {CHANCE}")
+
+
+@pytest.mark.parametrize(
+    ("requested", "found", "mode", "reason"),
+    [
+        ("FULL", [], "FULL", "refresh_mode: FULL"),
+        ("FULL", [RAND], "FULL", "refresh_mode: FULL"),
+        ("AUTO", [], "DIFFERENTIAL", f"AUTO: {FROM_CHANGES}"),
+        ("DIFFERENTIAL", [], "DIFFERENTIAL", f"refresh_mode: DIFFERENTIAL: {FROM_CHANGES}"),
+        ("AUTO", [RAND], "FULL", f"AUTO: full because rand() {CHANCE} (line 1 of the query)"),
+        (
+            "DIFFERENTIAL",
+            [RAND],
+            "FULL",
+            f"refresh_mode: DIFFERENTIAL: full because rand() {CHANCE} (line 1 of the query)",
+        ),
+        (
+            "AUTO",
+            [RAND, Obstacle(9, "x"), Obstacle(9, "y")],
+            "FULL",
+            f"AUTO: full because rand() {CHANCE} (line 1 of the query, and 2 more)",
+        ),
+    ],
+)
+def test_the_mode_is_the_one_asked_for_unless_the_query_forbids_it(requested, found, mode, reason):
+    assert choose_mode(requested, found, "SELECT rand() FROM a") == ModeChoice(mode, reason)
+
+
+def test_the_line_of_the_first_obstacle_is_told():
+    text = "SELECT x,\n  y\nFROM a\nWHERE y > rand()\n  AND x < uuid()"
+    assert choose_mode("AUTO", obstacles(text), text).reason == (
+        f"AUTO: full because rand() {CHANCE} (line 4 of the query, and 1 more)"
+    )

@@ -1,0 +1,71 @@
+"""What the settings, the pipeline and the table say of cycles, diamonds and schedules, and who wins."""
+
+from __future__ import annotations
+
+from airflow_trickle.definition.settings import Settings
+from airflow_trickle.plan.build import plan_path
+from tests.yaml_files import planned, write
+
+CYCLE = """
+    pipeline: p
+    sources: [s, k]
+    stream_tables:
+      a: {query: SELECT x FROM s UNION SELECT x FROM b}
+      b: {query: SELECT x FROM a WHERE NOT EXISTS (SELECT 1 FROM k WHERE k.x = a.x)}
+    """
+DIAMOND = """
+    pipeline: p
+    schedule: 1h
+    sources: [s]
+    stream_tables:
+      a: {query: SELECT x FROM s, schedule: 5m}
+      b: {query: SELECT x FROM s}
+      c: {query: SELECT a.x FROM a JOIN b USING (x), diamond_schedule_policy: slowest}
+    """
+
+
+def test_cycles_are_allowed_by_the_settings_and_forbidden_by_a_pipeline(tmp_path):
+    write(tmp_path, {"p.yaml": CYCLE})
+    assert plan_path(tmp_path, Settings()).problems
+    assert plan_path(tmp_path, Settings(allow_circular=True)).problems == ()
+    write(tmp_path, {"p.yaml": CYCLE + "allow_circular: false\n"})
+    assert plan_path(tmp_path, Settings(allow_circular=True)).problems
+
+
+def test_the_stricter_check_of_cycles_comes_from_the_settings_too(tmp_path):
+    write(tmp_path, {"p.yaml": CYCLE})
+    settings = Settings(allow_circular=True, stratified_cycle_validation=False)
+    (problem,) = plan_path(tmp_path, settings).problems
+    assert "its query has an operator that is not monotone" in problem.message
+    write(tmp_path, {"p.yaml": CYCLE + "stratified_cycle_validation: true\n"})
+    assert plan_path(tmp_path, settings).problems == ()
+
+
+def test_the_largest_number_of_passes_of_a_cycle_counts(tmp_path):
+    def passes(text, **settings):
+        write(tmp_path, {"p.yaml": text})
+        (plan,) = plan_path(tmp_path, Settings(allow_circular=True, **settings)).plans
+        return next(part.max_iterations for part in plan.components if part.cyclic)
+
+    assert passes(CYCLE) == 100
+    assert passes(CYCLE, max_fixpoint_iterations=7) == 7
+    assert passes(CYCLE + "max_fixpoint_iterations: 9\n", max_fixpoint_iterations=7) == 9
+    own = CYCLE.replace("a: {", "a: {max_fixpoint_iterations: 3, ").replace("b: {", "b: {max_fixpoint_iterations: 4, ")
+    assert passes(own) == 4
+
+
+def test_a_group_follows_the_policy_of_the_table_where_paths_meet(tmp_path):
+    def schedules(text):
+        (plan,) = planned(tmp_path, {"p.yaml": text}).plans
+        return {table.name: table.schedule for table in plan.tables}
+
+    assert schedules(DIAMOND) == {"a": "1h", "b": "1h", "c": "1h"}
+    assert schedules(DIAMOND.replace("slowest", "fastest")) == {"a": "5m", "b": "5m", "c": "5m"}
+    dissolved = DIAMOND + "diamond_consistency: none\n"
+    assert schedules(dissolved) == {"a": "5m", "b": "1h", "c": "1h"}
+
+
+def test_a_unit_never_takes_the_name_of_a_table(tmp_path):
+    text = DIAMOND.replace("      b:", "      group_c: {query: SELECT 1 AS one}\n      b:")
+    (plan,) = planned(tmp_path, {"p.yaml": text}).plans
+    assert sorted(step.unit for step in plan.refreshes) == ["group_c", "group_c_2"]
