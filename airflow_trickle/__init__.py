@@ -13,9 +13,19 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from airflow_trickle.api import Pipeline
     from airflow_trickle.errors import TickFailed, TrickleError
-    from airflow_trickle.results import Mode, Status, TableResult
+    from airflow_trickle.results import Mode, Status, TableResult, Verdict, Verification
 
-__all__ = ["Mode", "Pipeline", "Status", "TableResult", "TickFailed", "TrickleError", "__version__"]
+__all__ = [
+    "Mode",
+    "Pipeline",
+    "Status",
+    "TableResult",
+    "TickFailed",
+    "TrickleError",
+    "Verdict",
+    "Verification",
+    "__version__",
+]
 
 _HOMES = {
     "Pipeline": "api",
@@ -24,6 +34,8 @@ _HOMES = {
     "Mode": "results",
     "Status": "results",
     "TableResult": "results",
+    "Verdict": "results",
+    "Verification": "results",
 }
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from airflow_trickle.errors import DefinitionError, Position, Problem, TrickleError
 from airflow_trickle.plan.build import plan_path
 from airflow_trickle.plan.steps import Plan
-from airflow_trickle.results import TableResult
+from airflow_trickle.results import TableResult, Verification
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -96,10 +96,33 @@ class Pipeline:
         with open_lakehouse(self.plan.catalog) as lake, self._spark(spark) as provider:
             return run_tick(lake, self.plan, provider, as_of=as_of, full_refresh=wanted, starting=starting, done=done)
 
-    def _wanted(self, full_refresh: Collection[str] | bool) -> frozenset[str]:
-        if isinstance(full_refresh, bool):
-            return frozenset(self.tables) if full_refresh else frozenset()
-        asked = frozenset([full_refresh] if isinstance(full_refresh, str) else full_refresh)
+    def verify(
+        self, tables: Collection[str] = (), spark: SparkSession | None = None, *, limit: int = 10
+    ) -> dict[str, Verification]:
+        """Compare tables with their queries over the inputs that they were computed from; publishes nothing.
+
+        Args:
+            tables: names of the tables to verify; none means all.
+            spark: a session to use instead of the configured Spark.
+            limit: how many differing rows of each table to show.
+
+        Raises:
+            CatalogUnavailable: the catalog did not answer.
+            SparkUnavailable: Spark could not be reached.
+        """
+        from airflow_trickle.engine.verify import verify
+        from airflow_trickle.lakehouse.catalog import open_lakehouse
+
+        wanted = self._wanted(tables or True)
+        steps = [step for step in self.plan.tables if step.name in wanted]
+        with open_lakehouse(self.plan.catalog) as lake, self._spark(spark) as provider:
+            return {step.name: verify(lake, step, self.name, provider, limit) for step in steps}
+
+    def _wanted(self, names: Collection[str] | bool) -> frozenset[str]:
+        """The tables of some names, all of them known; True stands for all."""
+        if isinstance(names, bool):
+            return frozenset(self.tables) if names else frozenset()
+        asked = frozenset([names] if isinstance(names, str) else names)
         if unknown := sorted(asked - set(self.tables)):
             raise TrickleError(
                 f"Pipeline '{self.name}' has no stream table {', '.join(map(repr, unknown))}. "

@@ -1,8 +1,9 @@
-"""What became of a table in one tick."""
+"""What became of a table in one tick, and what a verification found."""
 
 from __future__ import annotations
 
 from enum import Enum
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
@@ -53,3 +54,50 @@ class TableResult(BaseModel):
     def changed(self) -> bool:
         """True when this tick published a new state of the table."""
         return self.rows_inserted > 0 or self.rows_deleted > 0
+
+
+class Verdict(str, Enum):
+    """What a verification says of a table."""
+
+    OK = "OK"
+    DIFFERENT = "DIFFERENT"
+    CANNOT_TELL = "CANNOT_TELL"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+class DifferentRow(BaseModel):
+    """A row that is in the table too rarely (positive ``weight``: how often it is missing) or too often."""
+
+    model_config = ConfigDict(frozen=True)
+
+    weight: int
+    row: dict[str, Any]
+
+
+class Verification(BaseModel):
+    """How the rows of a table compare with its query over the inputs that it was computed from."""
+
+    model_config = ConfigDict(frozen=True)
+
+    table: str
+    identifier: str
+    verdict: Verdict
+    reason: str = ""
+    #: Rows of the table; None if they were not looked at.
+    rows: int | None = None
+    missing: int = 0
+    surplus: int = 0
+    #: Rows that differ from the query's only in the last digits of floating-point numbers.
+    rounding: int = 0
+    #: The first rows that are missing or surplus.
+    differences: tuple[DifferentRow, ...] = ()
+    snapshot_id: int | None = None
+    epoch: int = 0
+    seconds: float = 0.0
+
+    @property
+    def ok(self) -> bool:
+        """True when the table certainly holds what its query says."""
+        return self.verdict is Verdict.OK

@@ -83,6 +83,8 @@ def test_what_the_package_offers() -> None:
         "TableResult",
         "TickFailed",
         "TrickleError",
+        "Verdict",
+        "Verification",
         "__version__",
     ]
     for name in airflow_trickle.__all__:

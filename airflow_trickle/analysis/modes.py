@@ -39,7 +39,19 @@ def obstacles_of(tree: Node | None, doubts: Iterable[Doubt] = ()) -> tuple[Obsta
     ['rand() answers differently on every run']
     """
     found = {Obstacle(doubt.offset, f"{doubt.name}() {doubt.why}") for doubt in doubts}
-    return tuple(sorted(found.union(_of_tree(tree))))
+    return tuple(sorted(found.union(one for _, one in _of_nodes(tree))))
+
+
+def chances_of(tree: Node | None, doubts: Iterable[Doubt] = ()) -> tuple[Obstacle, ...]:
+    """Everything because of which a query may answer differently over the same rows, in the order of its text.
+
+    >>> from airflow_trickle.algebra.references import parse_query
+    >>> query = parse_query("SELECT a FROM t LIMIT 3")
+    >>> [one.why for one in chances_of(query.tree, query.doubts)]
+    ['LIMIT without ORDER BY takes any rows, others on every run']
+    """
+    found = {Obstacle(doubt.offset, f"{doubt.name}() {doubt.why}") for doubt in doubts}
+    return tuple(sorted(found.union(one for node, one in _of_nodes(tree) if isinstance(node, nodes.TopK))))
 
 
 def choose_mode(requested: str, obstacles: Sequence[Obstacle], text: str = "") -> ModeChoice:
@@ -78,14 +90,14 @@ def obstacle_of(node: Node) -> str | None:
     return None
 
 
-def _of_tree(tree: Node | None) -> Iterator[Obstacle]:
+def _of_nodes(tree: Node | None) -> Iterator[tuple[Node, Obstacle]]:
     seen: set[int] = set()
     stack = [] if tree is None else [tree]
     while stack:
         node = stack.pop()
         why = obstacle_of(node)
         if why is not None:
-            yield Obstacle(node.offset, why)
+            yield node, Obstacle(node.offset, why)
         if isinstance(node, nodes.CteScan):
             if id(node.cte) in seen:
                 continue

@@ -65,7 +65,7 @@ def decide(lake: Lakehouse, step: TableStep, tick: Tick, *, full_refresh: bool =
     statuses = read_status(lake, wanted)
     locations = lake.locations(wanted)
     published = published_state(lake, step.identifier, statuses.get(step.identifier), locations)
-    _refuse_two_owners(step, statuses.get(step.identifier), tick)
+    refuse_two_owners(step, statuses.get(step.identifier), tick.pipeline)
     inputs = {ref.identifier: _input_state(lake, ref, tick, statuses, locations) for ref in step.inputs}
     target = Frontier(
         inputs={name: version for name, (version, _) in inputs.items()},
@@ -80,12 +80,12 @@ def decide(lake: Lakehouse, step: TableStep, tick: Tick, *, full_refresh: bool =
     return _compare(lake, step, target, published, full_refresh=full_refresh)
 
 
-def _refuse_two_owners(step: TableStep, status: TableStatus | None, tick: Tick) -> None:
-    """Two projects that define one table would undo each other at every tick."""
-    if status is not None and status.frontier is not None and status.pipeline != tick.pipeline:
+def refuse_two_owners(step: TableStep, status: TableStatus | None, pipeline: str) -> None:
+    """Raises `ForeignTable` for a table of another pipeline: the two would undo each other at every tick."""
+    if status is not None and status.frontier is not None and status.pipeline != pipeline:
         raise ForeignTable(
             f"{step.declared_at}: stream table '{step.name}' ({step.identifier}) belongs to pipeline "
-            f"'{status.pipeline}', and pipeline '{tick.pipeline}' defines it too. Give one of them another name or "
+            f"'{status.pipeline}', and pipeline '{pipeline}' defines it too. Give one of them another name or "
             f"namespace. If the table was moved here: trickle reset {step.name}"
         )
 

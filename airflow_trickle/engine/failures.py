@@ -35,12 +35,13 @@ _LOST = (
 
 
 @contextmanager
-def explained(step: TableStep, place: str) -> Iterator[None]:
+def explained(step: TableStep, place: str, done: str = "refreshed") -> Iterator[None]:
     """Turn what Spark raises inside the block into one of our errors; ours pass as they are.
 
     Args:
-        step: the table whose refresh this is.
+        step: the table that is being worked on.
         place: where its files are written, for errors of the disk.
+        done: what was to be done with it.
     """
     try:
         yield
@@ -49,10 +50,10 @@ def explained(step: TableStep, place: str) -> Iterator[None]:
     except TrickleError:
         raise
     except Exception as error:
-        raise translate(error, step, place) from error
+        raise translate(error, step, place, done) from error
 
 
-def translate(error: Exception, step: TableStep, place: str) -> TrickleError:
+def translate(error: Exception, step: TableStep, place: str, done: str = "refreshed") -> TrickleError:
     """The error of ours that says what an error of Spark or gRPC means."""
     text = str(error)
     lower = text.lower()
@@ -63,12 +64,12 @@ def translate(error: Exception, step: TableStep, place: str) -> TrickleError:
         raise error
     if any(sign in lower for sign in _LOST) and "analysis" not in type(error).__name__.lower():
         return SparkUnavailable(
-            f"Spark stopped answering while stream table '{step.name}' was being refreshed: {_first_lines(text, 1)} "
+            f"Spark stopped answering while stream table '{step.name}' was being {done}: {_first_lines(text, 1)} "
             f"Nothing was published; the next attempt starts a new session."
         )
     what = "Spark does not accept its query" if _is_analysis(error) else "its query failed on Spark"
     return RefreshFailed(
-        f"{step.declared_at}: stream table '{step.name}' was not refreshed: {what}: {_first_lines(text, 3)} "
+        f"{step.declared_at}: stream table '{step.name}' was not {done}: {what}: {_first_lines(text, 3)} "
         f"Nothing was published."
     )
 
