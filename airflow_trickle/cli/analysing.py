@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 from rich.text import Text
 
-from airflow_trickle.cli.opening import NoPipeline, PathArgument, UnknownTable, did_you_mean, matching, planned
+from airflow_trickle.cli.opening import (
+    NoPipeline,
+    PathArgument,
+    UnknownTable,
+    did_you_mean,
+    matching,
+    planned,
+    unknown_table,
+)
 from airflow_trickle.cli.output import AsJson, complain, counted, error_json, out, print_json, print_not_planned
 from airflow_trickle.cli.tables import print_table
 
@@ -36,7 +44,7 @@ def explain(table: TableArgument, path: PathArgument = Path("dags"), as_json: As
     identifiers = [each.identifier for plan in project.plans for each in plan.tables]
     identifier = matching(identifiers, table)
     if identifier is None:
-        _refuse(_unknown(table, path, identifiers, project), project.problems, as_json=as_json)
+        _refuse(unknown_table(table, path, identifiers, project), project.problems, as_json=as_json)
     if as_json:
         print_json({**explain_table_json(project, identifier), "errors": _errors(project.problems)})
     else:
@@ -163,20 +171,6 @@ def _refuse(message: str, problems: tuple[Problem, ...], *, as_json: bool) -> No
         complain(error, as_json=False)
         print_not_planned(out, problems)
     raise typer.Exit(1)
-
-
-def _unknown(name: str, path: Path, identifiers: list[str], project: PlannedProject) -> str:
-    if project.broken:
-        from airflow_trickle.definition.load import load_project
-        from airflow_trickle.plan.decomposition import declared_tables
-
-        if matching(set(declared_tables(load_project(path))) - set(identifiers), name) is not None:
-            return f"Stream table '{name}' is not planned: its file has errors."
-    sources = {ref.identifier for plan in project.plans for ref in plan.pin.inputs} - set(identifiers)
-    source = matching(sources, name)
-    if source is not None:
-        return f"'{name}' is not a stream table of '{path}', but one that others write: {source} has no query here."
-    return f"There is no stream table '{name}' in '{path}'.{did_you_mean(name, identifiers)}"
 
 
 def _print_lines(lines: list[str]) -> None:

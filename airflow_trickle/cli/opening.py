@@ -1,16 +1,18 @@
-"""What several commands need first: the catalog, a table by the name the user gave, a moment."""
+"""What several commands need first: the catalog, Spark, a table by the name the user gave, a moment."""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+import logging
+import os
+from collections.abc import Collection, Iterable
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from airflow_trickle.errors import TrickleError
+from airflow_trickle.errors import SettingsError, TrickleError
 
 if TYPE_CHECKING:
     from airflow_trickle.lakehouse.catalog import Lakehouse
@@ -18,6 +20,14 @@ if TYPE_CHECKING:
     from airflow_trickle.plan.build import PlannedProject
 
 PathArgument = Annotated[Path, typer.Argument(metavar="PATH", help="A pipeline's YAML file, or a folder of them.")]
+SparkUrl = Annotated[
+    str | None,
+    typer.Option(
+        "--spark",
+        metavar="URL",
+        help="Where Spark runs: sc://host:port or 'embedded' (an address with a token is safer in TRICKLE_SPARK_URL).",
+    ),
+]
 
 
 class NoPipeline(TrickleError):
@@ -57,6 +67,22 @@ def lakehouse(catalog: str | None) -> Lakehouse:
     from airflow_trickle.lakehouse.catalog import open_lakehouse
 
     return open_lakehouse(catalog or load_settings().catalog)
+
+
+def use_spark(url: str | None) -> None:
+    """Let this process use the Spark at an address, or with None the configured one."""
+    # pyspark prints every failed query, with the JVM's stack, as JSON to stderr; it also raises it.
+    logging.getLogger("DataFrameQueryContextLogger").setLevel(logging.CRITICAL)
+    if url is None:
+        return
+    from airflow_trickle.spark.target import target_from_url
+
+    try:
+        target_from_url(url)
+    except SettingsError as error:
+        raise typer.BadParameter(str(error), param_hint="--spark") from None
+    # The one place where everything outside Airflow looks for it.
+    os.environ["TRICKLE_SPARK_URL"] = url
 
 
 def find(lake: Lakehouse, name: str) -> TableStatus:
@@ -99,6 +125,21 @@ def did_you_mean(name: str, identifiers: Iterable[str]) -> str:
     choices = known if "." in name else [*(one.rpartition(".")[2] for one in known), *known]
     near = difflib.get_close_matches(name, choices, n=1)
     return f" Did you mean '{near[0]}'?" if near else ""
+
+
+def unknown_table(name: str, path: Path, identifiers: Collection[str], project: PlannedProject) -> str:
+    """What to say of a name that is none of the planned stream tables."""
+    if project.broken:
+        from airflow_trickle.definition.load import load_project
+        from airflow_trickle.plan.decomposition import declared_tables
+
+        if matching(set(declared_tables(load_project(path))) - set(identifiers), name) is not None:
+            return f"Stream table '{name}' is not planned: its file has errors."
+    sources = {ref.identifier for plan in project.plans for ref in plan.pin.inputs} - set(identifiers)
+    source = matching(sources, name)
+    if source is not None:
+        return f"'{name}' is not a stream table of '{path}', but one that others write: {source} has no query here."
+    return f"There is no stream table '{name}' in '{path}'.{did_you_mean(name, identifiers)}"
 
 
 def require_pipeline(name: str | None, known: Iterable[str], where: str) -> None:

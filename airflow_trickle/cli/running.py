@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -15,11 +14,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.text import Text
 
-from airflow_trickle.cli.opening import PathArgument, UnknownTable, did_you_mean, moment_of, planned
+from airflow_trickle.cli.opening import (
+    PathArgument,
+    SparkUrl,
+    UnknownTable,
+    did_you_mean,
+    moment_of,
+    planned,
+    use_spark,
+)
 from airflow_trickle.cli.opening import require_pipeline as require
 from airflow_trickle.cli.output import AsJson, complain, err, error_json, out, print_json
 from airflow_trickle.cli.tables import print_table, seconds
-from airflow_trickle.errors import DefinitionError, SettingsError, SourceMissing, TickFailed, TrickleError
+from airflow_trickle.errors import DefinitionError, SourceMissing, TickFailed, TrickleError
 
 if TYPE_CHECKING:
     from airflow_trickle.api import Pipeline
@@ -53,15 +60,7 @@ def run(
             help="Compute this table anew even if nothing changed; may be given several times; 'all': every one.",
         ),
     ] = None,
-    spark: Annotated[
-        str | None,
-        typer.Option(
-            "--spark",
-            metavar="URL",
-            help="Where Spark runs: sc://host:port or 'embedded' (an address with a token is safer in "
-            "TRICKLE_SPARK_URL).",
-        ),
-    ] = None,
+    spark: SparkUrl = None,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Say what happens as it happens.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -71,10 +70,7 @@ def run(
     that fails holds up only those that read it. Exit code 1 if any table failed.
     """
     moment = moment_of(as_of)
-    if spark is not None:
-        _use_spark(spark)
-    # pyspark prints every failed query, with the JVM's stack, as JSON to stderr; it also raises it.
-    logging.getLogger("DataFrameQueryContextLogger").setLevel(logging.CRITICAL)
+    use_spark(spark)
     project = planned(path)
     plans = _in_order(_chosen(project, pipeline, path))
     wanted = _wanted(plans, full_refresh or [])
@@ -94,17 +90,6 @@ def run(
         print_json({"ok": not failures, "pipelines": said, "failures": failures})
     if failures:
         raise typer.Exit(1)
-
-
-def _use_spark(url: str) -> None:
-    from airflow_trickle.spark.target import target_from_url
-
-    try:
-        target_from_url(url)
-    except SettingsError as error:
-        raise typer.BadParameter(str(error), param_hint="--spark") from None
-    # The one place where everything outside Airflow looks for it.
-    os.environ["TRICKLE_SPARK_URL"] = url
 
 
 class _Teller(logging.Handler):

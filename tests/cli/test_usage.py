@@ -15,7 +15,7 @@ from airflow_trickle import __version__
 from airflow_trickle.cli import app
 from tests.cli.conftest import Shell
 
-COMMANDS = ["init", "validate", "plan", "run", "status", "history", "show", "reset", "drop"]
+COMMANDS = ["init", "validate", "plan", "run", "verify", "status", "history", "show", "reset", "drop"]
 COMMANDS += ["explain", "graph", "strata", "sccs", "groups", "decompose"]
 
 
@@ -75,6 +75,8 @@ def test_every_command_has_json(shell: Shell) -> None:
         ("run", "--bogus"),
         ("run", "--as-of", "yesterday"),
         ("run", "--spark", "yarn"),
+        ("verify", "--spark", "yarn"),
+        ("verify", "--limit", "-1"),
         ("history", "--limit", "0"),
         ("history", "--limit", "many"),
         ("show",),
