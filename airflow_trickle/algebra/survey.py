@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from airflow_trickle.algebra import functions
+from airflow_trickle.algebra.calls import call_of
 from airflow_trickle.algebra.parsing import QUERIES
 
 #: What a function may be wrapped in before OVER: FILTER, IGNORE NULLS, WITHIN GROUP.
@@ -135,13 +136,21 @@ class Survey:
                 why = f"is what '{word}' means as a date or time, and depends on when it runs"
                 self.doubts.append(Doubt(offset, "current_timestamp", why))
 
+    def written(self, node: exp.Expr) -> str | None:
+        """The name of a function as the text has it; None for syntax such as CASE."""
+        return call_of(node, self._text)
+
     def called(self, node: exp.Expr, offset: int) -> None:
-        """A function that the parser knows, maybe of another database; syntax such as CASE has no place."""
-        start, end = node.meta.get("start"), node.meta.get("end")
-        if start is not None and end is not None:
-            name = self._text[start : end + 1].strip("`")
-            if isinstance(node.parent, exp.Dot) or name.casefold() not in functions.KNOWN:
-                self.named(node, name, offset)
+        """A function that the parser knows, maybe of another database."""
+        name = self.written(node)
+        if name is not None and (_schema_of(node) or name.casefold() not in functions.KNOWN):
+            self.named(node, name, offset)
+        elif isinstance(node, exp.AggFunc):
+            self.aggregate(node)
+
+    def foreign(self, node: exp.Expr, offset: int) -> None:
+        """What the parser makes of functions that only other databases have, and takes for no function."""
+        self.named(node, self.written(node) or node.key, offset)
 
     def hint(self, node: exp.Expr, offset: int) -> None:
         """The name of a hint, which outside of hints is a function like any other."""
@@ -151,7 +160,7 @@ class Survey:
     def named(self, node: exp.Expr, name: str, offset: int) -> None:
         """Any other function, by its name."""
         # With a schema before it, it is not Spark's own, whatever its name.
-        key = f"{node.parent.this}.{name}".casefold() if isinstance(node.parent, exp.Dot) else name.casefold()
+        key = f"{_schema_of(node)}{name}".casefold()
         why = functions.NON_DETERMINISTIC.get(key)
         if why is not None:
             self.doubts.append(Doubt(offset, key, why))
@@ -164,6 +173,12 @@ class Survey:
             facts.unknown.append(name)
             if not clause:
                 self.doubts.append(Doubt(offset, name, "is not one of Spark's own functions"))
+
+
+def _schema_of(node: exp.Expr) -> str:
+    """The name and the dot that stand before a function; behind it, a dot takes a field of its answer."""
+    parent = node.parent
+    return f"{parent.this}." if isinstance(parent, exp.Dot) and node.arg_key == "expression" else ""
 
 
 def _read_list(node: exp.Expr) -> None:
@@ -215,6 +230,8 @@ _GENERATORS: tuple[type[exp.Expr], ...] = (
     exp.Stack,
 )
 
+_FOREIGN: tuple[type[exp.Expr], ...] = (exp.ConnectByRoot, exp.Glob, exp.ScopeResolution)
+
 Visit = Callable[[Survey, exp.Expr, int], None]
 
 #: The first that a class derives from decides what the survey does with it.
@@ -224,10 +241,10 @@ _VISITS: tuple[tuple[tuple[type[exp.Expr], ...], Visit], ...] = (
     ((exp.Exists, exp.In, exp.All, exp.Subquery), lambda survey, node, _: survey.subquery(node)),
     (_DOUBTFUL, Survey.doubtful),
     (_GENERATORS, lambda survey, node, _: survey.generator(node)),
-    ((exp.AggFunc,), lambda survey, node, _: survey.aggregate(node)),
     ((exp.Literal,), Survey.literal),
     ((exp.Anonymous,), lambda survey, node, offset: survey.named(node, str(node.this), offset)),
     ((exp.JoinHint,), Survey.hint),
+    (_FOREIGN, Survey.foreign),
     ((exp.Func,), Survey.called),
 )
 
