@@ -36,6 +36,10 @@ def call_of(node: exp.Expr, text: str) -> str | None:
     >>> call_of(call, text), call.meta["start"]
     ('string_agg', 7)
     """
+    around = node.parent
+    if isinstance(around, exp.IgnoreNulls) and "start" in around.meta:
+        # first(x, true): the parser makes first(x) IGNORE NULLS of it, and gives that its place.
+        node.meta.update(start=around.meta["start"], end=around.meta["end"])
     if "start" not in node.meta:
         names = _GRAMMARS.get(type(node))
         found = None if names is None else _last_before(_PATTERNS[names], text, _first_place(node))

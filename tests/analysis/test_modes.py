@@ -11,6 +11,7 @@ from airflow_trickle.analysis.modes import FROM_CHANGES, ModeChoice, Obstacle, c
 CHANCE = "answers differently on every run"
 CLOCK = "depends on when it runs"
 WHO = "depends on who runs it and where"
+ORDER = "answers by the order in which rows come, which is not the same on every run"
 
 
 def obstacles(text):
@@ -123,6 +124,108 @@ def test_words_that_stand_for_the_time_of_the_run_are_found(literal):
     assert len(obstacles(f"SELECT x FROM a WHERE d > {literal}")) == 1
 
 
+@pytest.mark.parametrize("name", sorted(functions.ORDER_DEPENDENT))
+def test_an_aggregate_that_answers_by_the_order_of_rows_is_found_at_its_place(name):
+    why = f"{name}() {ORDER}"
+    assert obstacles(f"SELECT k, {name}(x) FROM a GROUP BY k") == (Obstacle(10, why),)
+    assert whys(f"SELECT {name}(x) FILTER (WHERE y > 1) FROM a") == [why]
+    assert whys(f"SELECT k FROM a GROUP BY k HAVING {name}(x) IS NULL") == [why]
+    assert whys(f"SELECT * FROM a PIVOT ({name}(x) FOR y IN (1, 2))") == [why]
+    assert whys(f"SELECT x FROM a WHERE x IN (SELECT {name.upper()}(x) FROM b)") == [why]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "array_agg(x)",
+        "collect_list(DISTINCT x)",
+        "first(x) IGNORE NULLS",
+        "first(x, true)",
+        "last_value(x, true)",
+        "any_value(x, true)",
+        "max_by(x, y)",
+        "listagg(DISTINCT x, ',')",
+        "mode(x, false)",
+        "approx_percentile(DISTINCT x, 0.5)",
+    ],
+)
+def test_no_argument_gives_rows_an_order(call):
+    name = call.partition("(")[0]
+    assert obstacles(f"SELECT {call} FROM a") == (Obstacle(7, f"{name}() {ORDER}"),)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        *("count(x)", "sum(x)", "min(x)", "approx_count_distinct(x)", "bitmap_construct_agg(x)", "percentile(x, 0.5)"),
+        *("mode(x, true)", "mode() WITHIN GROUP (ORDER BY x)", "percentile_disc(0.5) WITHIN GROUP (ORDER BY x)"),
+        *("listagg(x) WITHIN GROUP (ORDER BY x)", "string_agg(x, ',') WITHIN GROUP (ORDER BY y DESC, x)"),
+        *("string_agg(DISTINCT x) WITHIN GROUP (ORDER BY x)", "count_min_sketch(x, 0.5D, 0.5D, 1)"),
+    ],
+)
+def test_an_aggregate_that_needs_no_order_or_has_one_is_no_obstacle(call):
+    assert obstacles(f"SELECT {call} FROM a") == ()
+
+
+def test_a_list_in_the_order_of_another_column_is_one_of_several_where_that_is_equal():
+    assert whys("SELECT k, listagg(x, ',') WITHIN GROUP (ORDER BY y) FROM a GROUP BY k") == [
+        "listagg() orders by something else than what it lists, and rows that are equal in that come in any order"
+    ]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        *("row_number()", "ntile(4)", "lag(x)", "lead(x) IGNORE NULLS", "nth_value(x, 2)"),
+        *("first_value(x)", "last_value(x) IGNORE NULLS", "collect_list(x)", "listagg(x)", "max_by(x, y)"),
+    ],
+)
+def test_a_window_that_needs_an_order_must_have_one(call):
+    why = f"{call.partition('(')[0]}() without ORDER BY {ORDER}"
+    assert obstacles(f"SELECT y, {call} OVER (PARTITION BY y) FROM a") == (Obstacle(10, why),)
+    assert whys(f"SELECT {call} OVER w FROM a WINDOW v AS (ORDER BY x), w AS (PARTITION BY y)") == [why]
+    assert whys(f"SELECT {call} OVER w FROM a WINDOW w AS (w)") == [why]
+    assert whys(f"SELECT x FROM a QUALIFY {call} OVER (PARTITION BY y) = 1") == [why]
+    # How ties fall is known where the columns are.
+    assert obstacles(f"SELECT {call} OVER (PARTITION BY y ORDER BY x) FROM a") == ()
+    assert obstacles(f"SELECT {call} OVER w FROM a WINDOW v AS (ORDER BY x), w AS (v)") == ()
+
+
+@pytest.mark.parametrize(
+    ("frame", "count"),
+    [
+        ("ROWS BETWEEN 1 PRECEDING AND CURRENT ROW", 1),
+        ("ROWS UNBOUNDED PRECEDING", 1),
+        ("ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING", 0),
+        ("ORDER BY x ROWS BETWEEN 1 PRECEDING AND CURRENT ROW", 0),
+        ("", 0),
+    ],
+)
+def test_a_frame_of_some_rows_needs_an_order(frame, count):
+    assert whys(f"SELECT sum(x) OVER (PARTITION BY y {frame}) FROM a") == [f"sum() without ORDER BY {ORDER}"] * count
+
+
+def test_windows_that_need_no_order_need_none():
+    assert obstacles("SELECT sum(x) OVER (PARTITION BY y), count(*) OVER (), rank() OVER () FROM a") == ()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT count(*) FROM a GROUP BY k, ^session_window(ts, '5 minutes')",
+        "SELECT ^session_window(ts, '5 minutes') AS w, count(*) FROM a GROUP BY ALL",
+        "SELECT ^session_window(ts, '5 minutes') AS w, count(*) FROM a GROUP BY w",
+    ],
+)
+def test_groups_that_merge_are_an_obstacle(text):
+    text, place = at(text)
+    assert obstacles(text) == (Obstacle(place, "session_window() makes groups that a row more may merge into one"),)
+
+
+def test_windows_of_fixed_length_are_keys_like_others():
+    assert obstacles("SELECT window(ts, '5 minutes'), count(*) FROM a GROUP BY window(ts, '5 minutes')") == ()
+
+
 def test_several_are_told_in_the_order_of_the_text():
     text = "SELECT uuid() AS u, x FROM a JOIN (SELECT rand() AS r FROM b LIMIT 3) ON true WHERE d < now()"
     found = obstacles(text)
@@ -169,6 +272,10 @@ def test_the_order_of_a_subquery_is_no_order_of_the_query_around_it():
         ),
         ("SELECT * FROM my_function(3)", "my_function() in FROM is not one of Spark's own functions"),
         ("SELECT TRANSFORM(x) USING 'cat' AS (y) FROM a", "TRANSFORM runs a script, of which nothing is known"),
+        (
+            "SELECT explode(xs), row_number() OVER (ORDER BY y) FROM a",
+            "a function that makes rows stands beside a window function, which Spark computes over the rows made",
+        ),
         ("SELECT x FROM a |> WHERE x > 1", "the pipe syntax |> is not understood"),
         ("SELECT x FROM (SELECT x FROM a) TABLESAMPLE (10 PERCENT)", "SAMPLE of a subquery is not understood"),
         (

@@ -105,6 +105,32 @@ def test_like_any_is_no_aggregate():
     assert signs("SELECT x LIKE ANY ('a', 'b') FROM a WHERE x ILIKE SOME ('a') OR x LIKE ALL ('a%', '%b')") == "a+"
 
 
+@pytest.mark.parametrize("name", sorted(functions.CHANCE))
+def test_a_function_that_answers_by_chance_may_answer_anew_for_every_row_of_its_select(name):
+    calls = [f"{name}({arguments})" for arguments in ("", "x", "x, 1", "x, y, 1")]
+    call = next(call for call in calls if not parse_query(f"SELECT {call} FROM a").problems)
+    told = {"random": "rand"}.get(name, name)
+    assert because(f"SELECT x, {call} FROM a", "a") == (
+        f"it is the input of {told}(), which may answer anew for any row"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("SELECT x FROM a WHERE rand() > 0.5", "a-"),
+        ("SELECT a.x FROM a JOIN b ON a.x = b.x AND uuid() > b.y", "a- b-"),
+        ("SELECT * FROM a LATERAL VIEW explode(shuffle(xs)) t AS v", "a-"),
+        ("SELECT a.x FROM a JOIN (SELECT x, monotonically_increasing_id() AS id FROM b) s USING (x)", "a+ b-"),
+        ("SELECT x FROM a UNION ALL SELECT x + rand() FROM b", "a+ b-"),
+        ("WITH c AS (SELECT x, uuid() AS id FROM a) SELECT c.x FROM c JOIN b USING (x)", "a- b+"),
+        ("SELECT x, now(), current_user() FROM a", "a+"),
+    ],
+)
+def test_chance_counts_for_the_tables_of_its_own_select(text, expected):
+    assert signs(text) == expected
+
+
 # Joins.
 
 
@@ -513,6 +539,7 @@ def test_an_unknown_function_makes_its_select_opaque(text, expected):
         "SELECT TRANSFORM(x) USING 'cat' AS (y) FROM a",
         "SELECT x FROM (SELECT x FROM a) TABLESAMPLE (10 PERCENT)",
         "SELECT DISTINCT ON (x) x FROM a",
+        "SELECT explode(xs), count(*) OVER (PARTITION BY y) FROM a",
     ],
 )
 def test_what_is_not_understood_is_not_monotone(text):
@@ -905,7 +932,7 @@ def test_the_older_check_takes_the_first_operator_from_the_root(text, expected):
 def test_every_kind_of_node_has_a_rule_for_exactly_its_children():
     seen = set()
     texts = [
-        "SELECT DISTINCT explode(xs), sum(x) OVER () FROM a JOIN b ORDER BY x LIMIT 1",
+        "SELECT DISTINCT sum(x) OVER () FROM a JOIN b LATERAL VIEW explode(xs) t AS v ORDER BY x LIMIT 1",
         "SELECT x FROM a WHERE x = 1 OR x IN (SELECT x FROM c)",
         "SELECT * FROM a PIVOT (sum(x) FOR y IN (1)) UNION SELECT * FROM b UNPIVOT (v FOR n IN (x, y))",
         "WITH RECURSIVE r AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM r) SELECT count(*) FROM r JOIN range(3)",
