@@ -142,7 +142,7 @@ def _add_tasks(dag: DAG, plan: Plan, root: str) -> None:
     pin_id = _free_id("pin", taken)
     pin = PinOperator(task_id=pin_id, step=plan.pin, catalog=plan.catalog, doc_md=pin_doc(plan.pin), dag=dag)
     tasks: dict[str, BaseOperator] = {}
-    strata = _strata(dag, plan)
+    strata = _strata(dag, plan, {*taken, pin_id})
     for step in plan.refreshes:
         task = tasks[step.unit] = RefreshOperator(
             task_id=ids[step.unit],
@@ -158,14 +158,15 @@ def _add_tasks(dag: DAG, plan: Plan, root: str) -> None:
         _after(task, [tasks[unit] for unit in step.upstream] or [pin])
 
 
-def _strata(dag: DAG, plan: Plan) -> dict[int, TaskGroup]:
+def _strata(dag: DAG, plan: Plan, taken: set[str]) -> dict[int, TaskGroup]:
     """A task group per stratum, so that the graph shows them as layers; none where there is only one."""
     levels = sorted({table.stratum for table in plan.tables})
     if len(levels) < 2:
         return {}
     return {
         level: TaskGroup(
-            f"stratum_{level}",
+            # Groups and tasks share their ids, and a table may have any name.
+            _free_id(f"stratum_{level}", taken),
             # A task keeps the name of its table, in whatever stratum that is.
             prefix_group_id=False,
             dag=dag,

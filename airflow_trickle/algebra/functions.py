@@ -24,10 +24,24 @@ AGGREGATES = _names("""
     variance vector_avg vector_sum
 """)
 
+#: Aggregates that answer by the order in which rows come: they list them, take one of several that fit, or count
+#: roughly, by what they have seen so far.
+ORDER_DEPENDENT = _names("""
+    any_value approx_percentile approx_top_k approx_top_k_accumulate approx_top_k_combine array_agg collect_list
+    collect_set first first_value histogram_numeric hll_sketch_agg hll_union_agg kll_merge_agg_bigint
+    kll_merge_agg_double kll_merge_agg_float kll_sketch_agg_bigint kll_sketch_agg_double kll_sketch_agg_float last
+    last_value listagg max_by min_by mode percentile_approx string_agg theta_intersection_agg theta_sketch_agg
+    theta_union_agg tuple_intersection_agg_double tuple_intersection_agg_integer tuple_sketch_agg_double
+    tuple_sketch_agg_integer tuple_union_agg_double tuple_union_agg_integer
+""")
+
 #: Only with OVER.
 WINDOW_ONLY = _names("""
     cume_dist dense_rank lag lead nth_value ntile percent_rank rank row_number
 """)
+
+#: Of these, those that answer by the position of a row, also among rows that are equal in ORDER BY.
+BY_POSITION = _names("lag lead nth_value ntile row_number")
 
 #: One row to many.
 GENERATORS = _names("""
@@ -35,7 +49,8 @@ GENERATORS = _names("""
     variant_explode_outer
 """)
 
-_CHANCE = _names("""
+#: Answer differently on every run; what they answer for a row may change with the rows around it.
+CHANCE = _names("""
     aes_encrypt input_file_block_length input_file_block_start input_file_name java_method
     monotonically_increasing_id rand randn random randstr reflect shuffle spark_partition_id try_reflect uniform
     uuid
@@ -53,10 +68,13 @@ CLOCK_WORDS = frozenset({"now", "today", "tomorrow", "yesterday"})
 
 #: Functions whose answer is not given by their arguments -> why not.
 NON_DETERMINISTIC: Mapping[str, str] = {
-    **dict.fromkeys(_CHANCE, "answers differently on every run"),
+    **dict.fromkeys(CHANCE, "answers differently on every run"),
     **dict.fromkeys(_CLOCK, "depends on when it runs"),
     **dict.fromkeys(_SESSION, "depends on who runs it and where"),
 }
+
+#: Keys of GROUP BY that are not given by their row alone -> what they do.
+MERGING: Mapping[str, str] = {"session_window": "makes groups that a row more may merge into one"}
 
 #: The others: one row, one value, the same one every time.
 _PLAIN = _names("""

@@ -89,11 +89,15 @@ class Filter:
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """Computes the columns of the output, row by row."""
+    """Computes the columns of the output, row by row.
+
+    ``chance`` names a function anywhere in the SELECT whose answer for a row may change with the rows around it.
+    """
 
     offset: int
     input: Node
     outputs: tuple[Output, ...]
+    chance: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import ParseError, TokenError
 
 from airflow_trickle.algebra.comments import blank_comments
-from airflow_trickle.algebra.syntax import QueryProblem, explain_parse_error, explain_token_error
+from airflow_trickle.algebra.syntax import QueryProblem, explain_parse_error, explain_token_error, refuse_sample
 from airflow_trickle.algebra.tokens import check_statement
 
 _SPARK = Dialect.get_or_raise("spark")
@@ -53,7 +53,9 @@ def _parse(text: str, tokens: list[Token]) -> exp.Expr | QueryProblem:
     try:
         tree = _SPARK.parser(error_message_context=_WHOLE_TEXT).parse(tokens, text)[0]
     except ParseError as error:
-        return explain_parse_error(error)
+        # The parser does not know all the places where Spark takes a sample.
+        sample = next((token for token in tokens if token.token_type is TokenType.TABLE_SAMPLE), None)
+        return explain_parse_error(error) if sample is None else refuse_sample(sample.start)
     except RecursionError:
         return QueryProblem(0, "the query is nested too deep to be read.", "Split it with a WITH clause.")
     except Exception as error:

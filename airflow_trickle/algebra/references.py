@@ -16,13 +16,14 @@ from airflow_trickle.algebra.nodes import Node, Opaque, Scan
 from airflow_trickle.algebra.parsing import QUERIES, parse_statement
 from airflow_trickle.algebra.scope import cte_seen
 from airflow_trickle.algebra.survey import Doubt, Survey, Visit, visit_of
-from airflow_trickle.algebra.syntax import QueryProblem
+from airflow_trickle.algebra.syntax import QueryProblem, refuse_sample
 from airflow_trickle.algebra.tokens import normal_form
 from airflow_trickle.algebra.tree import build_tree
 from airflow_trickle.algebra.walks import all_reads
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _PARAMETER = re.compile(r"\{\{|\$\{|[:@][A-Za-z_]|\?")
+_SAMPLE = re.compile(r"\bTABLESAMPLE\b", re.IGNORECASE)
 #: Words that Spark takes as the name of a table but not as an alias.
 _NO_ALIAS = frozenset(
     ["anti", "cross", "except", "full", "inner", "intersect", "join", "lateral", "left", "minus"]
@@ -193,18 +194,22 @@ class _Reader:
         return seen is not None
 
     def _check_extras(self, table: exp.Expr, name: exp.Expr) -> None:
-        if table.args.get("sample"):
-            self._refuse(
-                name,
-                "TABLESAMPLE reads other rows on every run, so the table would never settle.",
-                "Filter by a column instead.",
-            )
         if table.args.get("version"):
             self._refuse(
                 name,
                 "VERSION AS OF and TIMESTAMP AS OF are not allowed: each tick pins the snapshots it reads.",
                 "Leave it out; to see an older state, run the tick for that time.",
             )
+
+    def _sample(self, sample: exp.Expr) -> None:
+        """TABLESAMPLE, wherever it stands: told at the table, else at the word itself."""
+        owner = sample.parent
+        if isinstance(owner, exp.Table):
+            place = offset_of(owner.parts[0])
+        else:
+            words = [word.start() for word in _SAMPLE.finditer(self._text, 0, offset_of(sample, len(self._text)))]
+            place = words[-1] if words else 0
+        self._problems.append(refuse_sample(place))
 
     def _column(self, column: exp.Expr) -> None:
         parts = column.parts if isinstance(column, exp.Column) else []
@@ -256,6 +261,7 @@ _VISITS: dict[type[exp.Expr], tuple[Any, Visit | None]] = {}
 _VISITORS: dict[type[exp.Expr], Any] = {
     exp.Identifier: _Reader._identifier,
     exp.Table: _Reader._table,
+    exp.TableSample: _Reader._sample,
     exp.Alias: _Reader._alias,
     exp.Subquery: _Reader._alias,
     exp.CTE: _Reader._cte,

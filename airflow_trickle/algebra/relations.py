@@ -96,11 +96,15 @@ def _table(builder: Builder, table: exp.Table, scope: Scope) -> Node:
 
 
 def _table_function(builder: Builder, table: exp.Table) -> Node:
-    call = table.this
-    name = str(call.this) if isinstance(call, exp.Anonymous) else call.key
-    if isinstance(call, exp.Anonymous) and name.casefold() not in functions.TABLE_FUNCTIONS:
-        return builder.opaque(table, f"{name}() in FROM is not one of Spark's own functions", ())
-    return nodes.TableFunction(offset_of(table), Scalar(call))
+    return _unknown_rows(builder, table, table.this) or nodes.TableFunction(offset_of(table), Scalar(table.this))
+
+
+def _unknown_rows(builder: Builder, item: exp.Expr, call: exp.Expr) -> Node | None:
+    """An opaque part for a function in FROM that is not Spark's own; None for the others."""
+    name = str(call.this) if isinstance(call, exp.Anonymous) else builder.survey.written(call)
+    if name is None or name.casefold() in functions.TABLE_FUNCTIONS:
+        return None
+    return builder.opaque(item, f"{name}() in FROM is not one of Spark's own functions", ())
 
 
 def _lateral(builder: Builder, item: exp.Expr, scope: Scope) -> Node:
@@ -110,17 +114,16 @@ def _lateral(builder: Builder, item: exp.Expr, scope: Scope) -> Node:
         return builder.opaque(item, f"{strange[0].upper()} of LATERAL is not understood", ())
     if isinstance(item.this, exp.Subquery):
         return relation(builder, item.this, scope)
-    if isinstance(item.this, exp.Anonymous) and str(item.this.this).casefold() not in functions.TABLE_FUNCTIONS:
-        return builder.opaque(item, f"{item.this.this}() in FROM is not one of Spark's own functions", ())
-    return nodes.TableFunction(offset_of(item), Scalar(item.this))
+    return _unknown_rows(builder, item, item.this) or nodes.TableFunction(offset_of(item), Scalar(item.this))
 
 
 def _lateral_view(builder: Builder, tree: Node, view: exp.Expr) -> Node:
     strange = unknown_parts(view, _LATERAL_PARTS)
     call = view.this
-    unknown = isinstance(call, exp.Anonymous) and str(call.this).casefold() not in functions.GENERATORS
+    name = str(call.this) if isinstance(call, exp.Anonymous) else builder.survey.written(call)
+    unknown = name is not None and name.casefold() not in functions.GENERATORS
     if strange or unknown:
-        what = f"{call.this}()" if unknown else strange[0].upper()
+        what = f"{name}()" if unknown else strange[0].upper()
         return builder.opaque(view, f"{what} of LATERAL VIEW is not understood", (tree,))
     return nodes.Generate(offset_of(view), tree, Scalar(call), bool(view.args.get("outer")), view.alias or None)
 

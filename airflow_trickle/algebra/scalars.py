@@ -12,7 +12,12 @@ _SPARK = Dialect.get_or_raise("spark")
 #: Where a subquery was lifted out of an expression, its ``meta`` holds the name that stands for it.
 LIFTED = "trickle_lifted"
 #: Functions whose name in Spark the parser does not keep.
-_NAMES = {"GROUP_CONCAT": "LISTAGG", "LOGICAL_AND": "BOOL_AND", "LOGICAL_OR": "BOOL_OR"}
+_NAMES = {
+    "ARRAY_UNIQUE_AGG": "COLLECT_SET",
+    "GROUP_CONCAT": "LISTAGG",
+    "LOGICAL_AND": "BOOL_AND",
+    "LOGICAL_OR": "BOOL_OR",
+}
 _AROUND = (exp.Window, exp.Filter, exp.IgnoreNulls, exp.RespectNulls, exp.WithinGroup)
 
 

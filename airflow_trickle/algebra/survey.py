@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from airflow_trickle.algebra import functions
+from airflow_trickle.algebra.calls import call_of
 from airflow_trickle.algebra.parsing import QUERIES
+from airflow_trickle.algebra.row_order import WRAPPINGS, why_unordered, why_window_unordered
 
-#: What a function may be wrapped in before OVER: FILTER, IGNORE NULLS, WITHIN GROUP.
-_WRAPPINGS = (exp.Filter, exp.IgnoreNulls, exp.RespectNulls, exp.WithinGroup)
 #: An aggregate in one of these is that of a query around it.
 _NO_AGGREGATES = ("where", "joins", "from_")
 #: Where a subquery is a relation and not part of an expression.
@@ -35,7 +35,7 @@ _RELATIONAL = (
 
 @dataclass(frozen=True, order=True)
 class Doubt:
-    """A function whose answer is not given by its arguments: its name as written, why, and where."""
+    """A function whose answer is not given by its arguments, or its rows: its name, why, and where."""
 
     offset: int
     name: str
@@ -51,6 +51,8 @@ class Facts:
     generators: list[exp.Expr] = field(default_factory=list)
     #: Names of functions that are not Spark's own.
     unknown: list[str] = field(default_factory=list)
+    #: Names of functions that answer differently on every run.
+    chance: list[str] = field(default_factory=list)
     #: Whether an aggregate stands where its own query can have none.
     outer_aggregate: bool = False
     #: Clause of the SELECT (where, having, expressions, joins, …) -> the subqueries in its expressions.
@@ -84,13 +86,17 @@ class Survey:
     def aggregate(self, node: exp.Expr) -> None:
         """An aggregate function, unless it is the function of an OVER."""
         outer, parent = node, node.parent
-        while isinstance(parent, _WRAPPINGS) and parent.this is outer:
+        while isinstance(parent, WRAPPINGS) and parent.this is outer:
             outer, parent = parent, parent.parent
         if not (isinstance(parent, exp.Window) and parent.this is outer):
             facts, clause = self._owner(node)
             if clause in _NO_AGGREGATES:
                 facts.outer_aggregate = True
             facts.aggregates.append(outer)
+            name = self.written(node)
+            why = None if name is None else why_unordered(node, name)
+            if name is not None and why is not None:
+                self.doubts.append(Doubt(node.meta["start"], name.casefold(), why))
 
     def any_(self, node: exp.Expr) -> None:
         """ANY: of a query it compares, behind LIKE it lists patterns, else it is an aggregate."""
@@ -99,10 +105,15 @@ class Survey:
         elif not isinstance(node.parent, (exp.Like, exp.ILike)):
             self.aggregate(node)
 
-    def window(self, node: exp.Expr) -> None:
+    def window(self, node: exp.Expr, offset: int) -> None:
         """A window function; the definitions of WINDOW are no functions."""
-        if node.arg_key != "windows":
-            self._owner(node)[0].windows.append(node)
+        if node.arg_key == "windows":
+            return
+        self._owner(node)[0].windows.append(node)
+        found = why_window_unordered(node, self.written)
+        if found is not None:
+            call, why = found
+            self.doubts.append(Doubt(call.meta.get("start", offset), (self.written(call) or call.key).casefold(), why))
 
     def generator(self, node: exp.Expr) -> None:
         """A function that makes rows; in FROM and LATERAL VIEW it is a relation of its own."""
@@ -135,13 +146,21 @@ class Survey:
                 why = f"is what '{word}' means as a date or time, and depends on when it runs"
                 self.doubts.append(Doubt(offset, "current_timestamp", why))
 
+    def written(self, node: exp.Expr) -> str | None:
+        """The name of a function as the text has it; None for syntax such as CASE."""
+        return call_of(node, self._text)
+
     def called(self, node: exp.Expr, offset: int) -> None:
-        """A function that the parser knows, maybe of another database; syntax such as CASE has no place."""
-        start, end = node.meta.get("start"), node.meta.get("end")
-        if start is not None and end is not None:
-            name = self._text[start : end + 1].strip("`")
-            if isinstance(node.parent, exp.Dot) or name.casefold() not in functions.KNOWN:
-                self.named(node, name, offset)
+        """A function that the parser knows, maybe of another database."""
+        name = self.written(node)
+        if name is not None and (_schema_of(node) or name.casefold() not in functions.KNOWN):
+            self.named(node, name, offset)
+        elif isinstance(node, exp.AggFunc):
+            self.aggregate(node)
+
+    def foreign(self, node: exp.Expr, offset: int) -> None:
+        """What the parser makes of functions that only other databases have, and takes for no function."""
+        self.named(node, self.written(node) or node.key, offset)
 
     def hint(self, node: exp.Expr, offset: int) -> None:
         """The name of a hint, which outside of hints is a function like any other."""
@@ -151,10 +170,12 @@ class Survey:
     def named(self, node: exp.Expr, name: str, offset: int) -> None:
         """Any other function, by its name."""
         # With a schema before it, it is not Spark's own, whatever its name.
-        key = f"{node.parent.this}.{name}".casefold() if isinstance(node.parent, exp.Dot) else name.casefold()
-        why = functions.NON_DETERMINISTIC.get(key)
+        key = f"{_schema_of(node)}{name}".casefold()
+        why = functions.NON_DETERMINISTIC.get(key) or functions.MERGING.get(key)
         if why is not None:
             self.doubts.append(Doubt(offset, key, why))
+            if key in functions.CHANCE:
+                self._owner(node)[0].chance.append(key)
         elif key in functions.AGGREGATES:
             self.aggregate(node)
         elif key in functions.GENERATORS:
@@ -164,6 +185,12 @@ class Survey:
             facts.unknown.append(name)
             if not clause:
                 self.doubts.append(Doubt(offset, name, "is not one of Spark's own functions"))
+
+
+def _schema_of(node: exp.Expr) -> str:
+    """The name and the dot that stand before a function; behind it, a dot takes a field of its answer."""
+    parent = node.parent
+    return f"{parent.this}." if isinstance(parent, exp.Dot) and node.arg_key == "expression" else ""
 
 
 def _read_list(node: exp.Expr) -> None:
@@ -215,19 +242,21 @@ _GENERATORS: tuple[type[exp.Expr], ...] = (
     exp.Stack,
 )
 
+_FOREIGN: tuple[type[exp.Expr], ...] = (exp.ConnectByRoot, exp.Glob, exp.ScopeResolution)
+
 Visit = Callable[[Survey, exp.Expr, int], None]
 
 #: The first that a class derives from decides what the survey does with it.
 _VISITS: tuple[tuple[tuple[type[exp.Expr], ...], Visit], ...] = (
-    ((exp.Window,), lambda survey, node, _: survey.window(node)),
+    ((exp.Window,), Survey.window),
     ((exp.Any,), lambda survey, node, _: survey.any_(node)),
     ((exp.Exists, exp.In, exp.All, exp.Subquery), lambda survey, node, _: survey.subquery(node)),
     (_DOUBTFUL, Survey.doubtful),
     (_GENERATORS, lambda survey, node, _: survey.generator(node)),
-    ((exp.AggFunc,), lambda survey, node, _: survey.aggregate(node)),
     ((exp.Literal,), Survey.literal),
     ((exp.Anonymous,), lambda survey, node, offset: survey.named(node, str(node.this), offset)),
     ((exp.JoinHint,), Survey.hint),
+    (_FOREIGN, Survey.foreign),
     ((exp.Func,), Survey.called),
 )
 

@@ -23,6 +23,12 @@ class QueryProblem:
     hint: str = ""
 
 
+def refuse_sample(offset: int) -> QueryProblem:
+    """What is wrong with TABLESAMPLE."""
+    message = "TABLESAMPLE reads other rows on every run, so the table would never settle."
+    return QueryProblem(offset, message, "Filter by a column instead.")
+
+
 def explain_parse_error(error: ParseError) -> QueryProblem:
     """The first error of the parser, in words and without colours."""
     first = error.errors[0] if error.errors else {}

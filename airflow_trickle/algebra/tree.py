@@ -96,6 +96,8 @@ def _strange(select: exp.Expr, facts: Facts) -> Iterator[str]:
     alias = _key_by_alias(select, facts)
     if alias is not None:
         yield f"GROUP BY {alias} may mean a column or the subquery of that name"
+    if facts.generators and facts.windows:
+        yield "a function that makes rows stands beside a window function, which Spark computes over the rows made"
     if facts.outer_aggregate:
         yield "an aggregate in a WHERE or ON belongs to a query around it"
     if facts.unknown:
@@ -186,7 +188,7 @@ def _projected(
         tree = nodes.Generate(offset_of(generator), tree, Scalar(generator))
     tree = looked_up(builder, tree, [*staged.get("expressions", ()), *staged.get("order", ())], scope)
     outputs = tuple(nodes.Output(_alias(column), Scalar(column.unalias())) for column in select.expressions)
-    return nodes.Project(offset_of(select), tree, outputs)
+    return nodes.Project(offset_of(select), tree, outputs, facts.chance[0] if facts.chance else None)
 
 
 def _alias(column: exp.Expr) -> str | None:

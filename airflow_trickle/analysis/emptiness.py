@@ -19,10 +19,21 @@ def stays_empty(node: Node, is_empty: Callable[[int], bool]) -> bool:
         node: The tree.
         is_empty: Whether the table that is scanned at an offset of the query is empty.
     """
+    # A named part may be read many times, and its parts again.
+    ctes: dict[int, bool] = {}
 
     def empty(one: Node) -> bool:
-        return stays_empty(one, is_empty)
+        if not isinstance(one, nodes.CteScan):
+            return _stays_empty(one, is_empty, empty)
+        if id(one.cte) not in ctes:
+            ctes[id(one.cte)] = empty(one.cte.node)
+        return ctes[id(one.cte)]
 
+    return empty(node)
+
+
+def _stays_empty(node: Node, is_empty: Callable[[int], bool], empty: Callable[[Node], bool]) -> bool:
+    """The rule for one node, given the answers for those below it."""
     match node:
         case nodes.Scan():
             answer = is_empty(node.offset)

@@ -154,6 +154,11 @@ def _row_by_row(node: Any) -> Iterator[_Step]:
     yield node.input, None, False
 
 
+def _project(node: nodes.Project) -> Iterator[_Step]:
+    chance = None if node.chance is None else f"it is the input of {node.chance}(), which may answer anew for any row"
+    yield node.input, chance, False
+
+
 def _no_input(_node: Any) -> Iterator[_Step]:
     return iter(())
 
@@ -234,7 +239,7 @@ _PATHS: dict[type[Any], Callable[[Any], Iterator[_Step]]] = {
     nodes.TableFunction: _no_input,
     nodes.SelfReference: _no_input,
     nodes.Filter: _row_by_row,
-    nodes.Project: _row_by_row,
+    nodes.Project: _project,
     nodes.Unpivot: _row_by_row,
     nodes.Generate: _row_by_row,
     nodes.Join: _join,

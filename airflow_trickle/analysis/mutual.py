@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from airflow_trickle.algebra.decompose import Decomposition, decompose
+from airflow_trickle.algebra.references import parse_query
 from airflow_trickle.definition.derived_text import DerivedSql
 from airflow_trickle.definition.records import PipelineDef, TableDef
 from airflow_trickle.definition.words import listed
@@ -32,17 +34,42 @@ class Expanded:
     problems: tuple[Problem, ...] = ()
 
 
-def expand(pipeline: PipelineDef) -> Expanded:
-    """The pipeline with a stream table for every CTE of a mutual recursion."""
-    if not any("recursive" in table.sql.text.lower() for table in pipeline.tables):
+def names_in_use(pipelines: Iterable[PipelineDef]) -> frozenset[str]:
+    """Every bare name that a project has for a table or reads one by; empty if nothing needs a new name.
+
+    A stream table that is made from a CTE must have none of them: it would be read in the place of another one.
+    """
+    found: set[str] = set()
+    known = tuple(pipelines)
+    if not any(_may_recur(table) for pipeline in known for table in pipeline.tables):
+        return frozenset()
+    for pipeline in known:
+        found.update(source.name for source in pipeline.sources)
+        found.update(_bare(source.identifier) for source in pipeline.sources)
+        found.update(_bare(identifier) for identifier, _ in pipeline.unread)
+        for table in pipeline.tables:
+            found.add(table.name)
+            # New names have two underscores, so only those of a query matter.
+            if "__" in table.sql.text:
+                found.update(ref.parts[-1] for ref in parse_query(table.sql.text).references)
+    return frozenset(found)
+
+
+def expand(pipeline: PipelineDef, in_use: Iterable[str]) -> Expanded:
+    """The pipeline with a stream table for every CTE of a mutual recursion.
+
+    Args:
+        pipeline: The pipeline.
+        in_use: Names that a new stream table must not have.
+    """
+    if not any(_may_recur(table) for table in pipeline.tables):
         return Expanded(pipeline)
-    names = [*(source.name for source in pipeline.sources), *(table.name for table in pipeline.tables)]
-    taken = {*names, *(identifier.rpartition(".")[2] for identifier, _ in pipeline.unread)}
+    taken = set(in_use)
     tables: list[TableDef] = []
     mutual: list[MutualRecursion] = []
     problems: list[Problem] = []
     for table in pipeline.tables:
-        found = decompose(table.sql.text, table.name, taken) if "recursive" in table.sql.text.lower() else None
+        found = decompose(table.sql.text, table.name, taken) if _may_recur(table) else None
         if found is None:
             tables.append(table)
             continue
@@ -60,6 +87,14 @@ def expand(pipeline: PipelineDef) -> Expanded:
     return Expanded(replace(pipeline, tables=tuple(tables), unread=unread), tuple(mutual), tuple(problems))
 
 
+def _may_recur(table: TableDef) -> bool:
+    return "recursive" in table.sql.text.lower()
+
+
+def _bare(identifier: str) -> str:
+    return identifier.rpartition(".")[2]
+
+
 def _problems(pipeline: PipelineDef, table: TableDef, found: Decomposition) -> list[Problem]:
     whose = f"stream table '{table.name}': "
     if found.problems:
@@ -68,7 +103,7 @@ def _problems(pipeline: PipelineDef, table: TableDef, found: Decomposition) -> l
         return []
     groups = "; ".join(f"the CTEs {listed([repr(name) for name in group])} read each other" for group in found.groups)
     hint = "Write this instead, or set mutual_recursion: auto and let it be done for you:\n"
-    return [Problem(table.at, f"{whose}{groups}.", hint + suggestion(found, table).rstrip("\n"))]
+    return [Problem(table.at, f"{whose}{groups}.", hint + suggestion(found, table, pipeline).rstrip("\n"))]
 
 
 def _table(pipeline: PipelineDef, table: TableDef, found: Decomposition, index: int) -> TableDef:

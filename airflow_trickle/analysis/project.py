@@ -10,7 +10,7 @@ from airflow_trickle.analysis.consistency import ConsistencyGroup, consistency_g
 from airflow_trickle.analysis.cycles import CycleReport, CycleRules, check_cycles
 from airflow_trickle.analysis.graph import Node, Problems, read_nodes
 from airflow_trickle.analysis.modes import ModeChoice, choose_mode
-from airflow_trickle.analysis.mutual import MutualRecursion, expand
+from airflow_trickle.analysis.mutual import MutualRecursion, expand, names_in_use
 from airflow_trickle.analysis.schedules import POLICIES, ScheduleGroup, effective_schedules
 from airflow_trickle.analysis.strata import Strata, assign_strata
 from airflow_trickle.analysis.units import Unit, units
@@ -47,7 +47,8 @@ class Analysis:
 
 def analyse(project: Project, settings: Settings) -> Analysis:
     """Looks at all pipelines of a project together; nothing is run and nothing is opened."""
-    expanded = [expand(pipeline) for pipeline in (*project.pipelines, *project.context)]
+    in_use = names_in_use((*project.pipelines, *project.context))
+    expanded = [expand(pipeline, in_use) for pipeline in (*project.pipelines, *project.context)]
     pipelines = [one.pipeline for one in expanded]
     unreadable = project.broken_files - {pipeline.file for pipeline in project.pipelines}
     problems: Problems = {one.pipeline.file: list(one.problems) for one in expanded}

@@ -12,12 +12,10 @@ from pydantic import ValidationError
 from airflow_trickle.definition.document import Document
 from airflow_trickle.definition.messages import Loc, problems_of
 from airflow_trickle.definition.model import CALLBACKS, DefaultsModel, PipelineModel, SourceModel, TableModel
-from airflow_trickle.definition.records import Overrides, PipelineDef, SourceDef, TableDef
+from airflow_trickle.definition.records import Overrides, PipelineDef, SourceDef, TableDef, TableDefaults
 from airflow_trickle.definition.sql_text import SqlText
 from airflow_trickle.definition.words import given, nearest
 from airflow_trickle.errors import Problem
-
-_MODE = "AUTO"
 
 
 class PipelineFile:
@@ -76,6 +74,7 @@ class PipelineFile:
             start_date=model.start_date,
             catchup=bool(model.catchup),
             overrides=Overrides(**overrides),
+            defaults=_defaults(model),
             callbacks=tuple((key, path) for key, path in callbacks if path is not None),
         )
 
@@ -152,7 +151,7 @@ class PipelineFile:
         )
 
     def _table(self, name: str, table: TableModel, model: PipelineModel) -> TableDef | None:
-        defaults = model.defaults or DefaultsModel()
+        defaults, built_in = model.defaults or DefaultsModel(), TableDefaults()
 
         def option(key: str) -> Any:
             own = getattr(table, key)
@@ -167,10 +166,10 @@ class PipelineFile:
             identifier=f"{self._namespace}.{name}",
             sql=sql,
             at=self.document.key_position(("stream_tables", name)),
-            refresh_mode=option("refresh_mode") or _MODE,
+            refresh_mode=option("refresh_mode") or built_in.refresh_mode,
             schedule=option("schedule"),
             diamond_consistency=option("diamond_consistency"),
-            diamond_schedule_policy=option("diamond_schedule_policy") or "slowest",
+            diamond_schedule_policy=option("diamond_schedule_policy") or built_in.diamond_schedule_policy,
             max_fixpoint_iterations=option("max_fixpoint_iterations"),
             mutual_recursion=option("mutual_recursion"),
             description=table.description or "",
@@ -210,3 +209,8 @@ class PipelineFile:
             names = []
         near = nearest(path.name, names)
         return f"Did you mean '{near}'?" if near else "The path is relative to the YAML file."
+
+
+def _defaults(model: PipelineModel) -> TableDefaults:
+    said = {item.name: getattr(model.defaults, item.name, None) for item in fields(TableDefaults)}
+    return TableDefaults(**{name: value for name, value in said.items() if value is not None})

@@ -44,6 +44,15 @@ class TableDef:
 
 
 @dataclass(frozen=True)
+class TableDefaults:
+    """What a stream table of a pipeline gets where its entry says nothing."""
+
+    refresh_mode: str = "AUTO"
+    diamond_schedule_policy: str = "slowest"
+    tags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Overrides:
     """Settings that the pipeline file gives; None leaves a setting as it is."""
 
@@ -77,6 +86,7 @@ class PipelineDef:
     start_date: str | None = None
     catchup: bool = False
     overrides: Overrides = field(default_factory=Overrides)
+    defaults: TableDefaults = field(default_factory=TableDefaults)
     callbacks: tuple[tuple[str, str], ...] = ()
 
 

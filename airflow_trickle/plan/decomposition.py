@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from airflow_trickle.algebra.decompose import Decomposition, decompose
-from airflow_trickle.analysis.mutual import expand
+from airflow_trickle.analysis.mutual import expand, names_in_use
 from airflow_trickle.definition.load import load_project
 from airflow_trickle.definition.records import PipelineDef, Project, TableDef
 from airflow_trickle.definition.words import listed
@@ -19,7 +19,7 @@ from airflow_trickle.plan.suggest import suggestion
 class DecomposedTable:
     """A stream table as it was written, and the stream tables that stand for it; none if it stays one."""
 
-    pipeline: str
+    pipeline: PipelineDef
     table: TableDef
     found: Decomposition | None
 
@@ -33,7 +33,9 @@ class DecomposedTable:
     @property
     def suggestion(self) -> str | None:
         """The YAML to write in place of the table's entry; None where there is nothing to write."""
-        return suggestion(self.found, self.table) if self.found is not None and self.found.members else None
+        if self.found is None or not self.found.members:
+            return None
+        return suggestion(self.found, self.table, self.pipeline)
 
 
 def declared_tables(project: Project) -> tuple[str, ...]:
@@ -52,8 +54,8 @@ def decomposition_of(where: Project | str | Path, table: str) -> DecomposedTable
     for pipeline in project.pipelines:
         for index, one in enumerate(pipeline.tables):
             if table.casefold() in (one.identifier.casefold(), one.name.casefold()):
-                found = decompose(one.sql.text, one.name, _taken(pipeline, index))
-                return DecomposedTable(pipeline.name, one, found)
+                found = decompose(one.sql.text, one.name, _taken(project, pipeline, index))
+                return DecomposedTable(pipeline, one, found)
     return None
 
 
@@ -63,7 +65,7 @@ def decomposition_json(told: DecomposedTable) -> dict[str, Any]:
     return {
         "table": told.table.name,
         "identifier": told.table.identifier,
-        "pipeline": told.pipeline,
+        "pipeline": told.pipeline.name,
         "declared_at": str(told.table.at),
         "mutual_recursion": told.found is not None,
         "groups": [list(group) for group in told.found.groups] if told.found is not None else [],
@@ -86,9 +88,8 @@ def decomposition_text(told: DecomposedTable) -> list[str]:
     return lines
 
 
-def _taken(pipeline: PipelineDef, index: int) -> set[str]:
-    """The names that new tables must not have: all of the file's, and those made from the tables before."""
-    before = expand(replace(pipeline, tables=pipeline.tables[:index])).pipeline
-    names = [*(source.name for source in pipeline.sources), *(table.name for table in pipeline.tables)]
-    unread = (identifier.rpartition(".")[2] for identifier, _ in pipeline.unread)
-    return {*names, *unread, *(table.name for table in before.tables)}
+def _taken(project: Project, pipeline: PipelineDef, index: int) -> set[str]:
+    """The names that new tables must not have: all of the project's, and those made from the tables before."""
+    in_use = names_in_use((*project.pipelines, *project.context))
+    before = expand(replace(pipeline, tables=pipeline.tables[:index]), in_use).pipeline
+    return {*in_use, *(table.name for table in before.tables)}

@@ -40,7 +40,9 @@ def explain_json(planned: PlannedProject) -> dict[str, Any]:
     names = TableNames(planned)
     return {
         "pipelines": [_pipeline_json(plan, names) for plan in planned.plans],
-        "tables": {names[table.identifier]: table_json(table, plan) for plan in planned.plans for table in plan.tables},
+        "tables": {
+            names[table.identifier]: table_json(table, plan, names) for plan in planned.plans for table in plan.tables
+        },
         "sccs": sccs_json(planned),
         "groups": groups_json(planned),
         "order": [_unit_json(step, names) for step in _ordered(planned)],
@@ -90,7 +92,7 @@ def groups_json(planned: PlannedProject) -> list[dict[str, Any]]:
     ]
 
 
-def table_json(table: TableStep, plan: Plan) -> dict[str, Any]:
+def table_json(table: TableStep, plan: Plan, names: TableNames) -> dict[str, Any]:
     """One table of ``trickle plan --json``."""
     edges = {edge.identifier: edge for edge in table.edges}
     return {
@@ -108,7 +110,7 @@ def table_json(table: TableStep, plan: Plan) -> dict[str, Any]:
         "made_from": table.made_from,
         "depends_on": [
             {
-                **_input_json(ref),
+                **_input_json(ref, names),
                 "edge": edges[ref.identifier].type,
                 "because": edges[ref.identifier].because,
             }
@@ -186,11 +188,14 @@ def _unit_json(step: RefreshStep, names: TableNames) -> str | list[str]:
     return tables[0] if step.kind is UnitKind.TABLE else tables
 
 
-def _input_json(ref: InputRef) -> dict[str, Any]:
-    """An input; a stream table of another pipeline is one all the same, and marked as external."""
+def _input_json(ref: InputRef, names: TableNames) -> dict[str, Any]:
+    """An input; a stream table of another pipeline is one all the same, and marked as external.
+
+    A stream table goes by its own name, also where its reader declares it as a source under another one.
+    """
     source = ref.kind is InputKind.SOURCE
     return {
-        "name": ref.name,
+        "name": ref.name if source else names[ref.identifier],
         "identifier": ref.identifier,
         "kind": "source" if source else "stream_table",
         "external": ref.kind is InputKind.EXTERNAL,

@@ -35,7 +35,7 @@ def explain_table_json(planned: PlannedProject, identifier: str) -> dict[str, An
     return {
         "table": names[table.identifier],
         "description": table.description,
-        **table_json(table, plan),
+        **table_json(table, plan, names),
         "file": plan.file,
         "pipeline_schedule": plan.schedule,
         "unit": {

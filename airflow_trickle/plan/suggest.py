@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from airflow_trickle.algebra.decompose import Decomposition, Member
-from airflow_trickle.definition.records import TableDef
+from airflow_trickle.definition.records import PipelineDef, TableDef, TableDefaults
 
 _INDENT = "  "
 #: Words that YAML does not take as a text.
@@ -16,20 +16,29 @@ _NOT_IN_BLOCK = re.compile("[^\t\n\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe
 _ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t"}
 
 
-def suggestion(decomposition: Decomposition, table: TableDef) -> str:
+def suggestion(decomposition: Decomposition, table: TableDef, pipeline: PipelineDef | None = None) -> str:
     """The part of a pipeline file that replaces the entry of ``table``, as YAML.
 
     The CTEs become circular stream tables; the table keeps its name and what its entry says.
+
+    Args:
+        decomposition: What becomes of the query.
+        table: The entry.
+        pipeline: The file it is in, whose defaults hold for the new entries too.
     """
-    lines = ["allow_circular: true", "stream_tables:"]
+    unsafe = pipeline is not None and pipeline.overrides.allow_circular == "unsafe"
+    defaults = TableDefaults() if pipeline is None else pipeline.defaults
+    lines = [f"allow_circular: {'unsafe' if unsafe else 'true'}", "stream_tables:"]
     for member in decomposition.members:
         lines.append(f"{_INDENT}{_key(member.name)}:")
-        lines += [f"{_INDENT * 2}{line}" for line in _options(member, table)]
+        lines += [f"{_INDENT * 2}{line}" for line in _options(member, table, defaults)]
         lines.append(f"{_INDENT * 2}query: {_text(member.query, _INDENT * 3)}")
     return "\n".join(lines) + "\n"
 
 
-def _options(member: Member, table: TableDef) -> Iterator[str]:
+def _options(member: Member, table: TableDef, defaults: TableDefaults) -> Iterator[str]:
+    """What an entry says; left out is only what holds without saying so, here and by default."""
+    built_in = TableDefaults()
     if member.cte is not None:
         yield "refresh_mode: DIFFERENTIAL"
         if table.max_fixpoint_iterations is not None:
@@ -37,17 +46,17 @@ def _options(member: Member, table: TableDef) -> Iterator[str]:
     else:
         if table.description:
             yield f"description: {_quoted(table.description)}"
-        if table.refresh_mode != "AUTO":
+        if not table.refresh_mode == defaults.refresh_mode == built_in.refresh_mode:
             yield f"refresh_mode: {table.refresh_mode}"
     if table.schedule is not None:
         yield f"schedule: {_quoted(table.schedule)}"
     if table.diamond_consistency is not None:
         yield f"diamond_consistency: {_key(table.diamond_consistency)}"
-    if table.diamond_schedule_policy != "slowest":
+    if not table.diamond_schedule_policy == defaults.diamond_schedule_policy == built_in.diamond_schedule_policy:
         yield f"diamond_schedule_policy: {table.diamond_schedule_policy}"
     if table.owner is not None:
         yield f"owner: {_quoted(table.owner)}"
-    if table.tags:
+    if table.tags or defaults.tags:
         yield f"tags: [{', '.join(_quoted(tag) for tag in table.tags)}]"
 
 

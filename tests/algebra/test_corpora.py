@@ -117,7 +117,11 @@ def test_queries_without_a_complete_tree_are_exactly_those_listed_with_a_reason(
 
 def test_what_must_never_be_a_stream_table_is_refused_with_a_message():
     texts = {query.name: query.text for query in loaded()["Spark SQL"].queries}
-    for name in ("tablesample of rows", "tablesample in a join", "version as of", "timestamp as of"):
+    samples = [text for name, text in texts.items() if name.startswith("refused: tablesample")]
+    assert len(samples) == 6
+    for text in samples:
+        assert [one.message.partition(" ")[0] for one in parse_query(text).problems] == ["TABLESAMPLE"], text
+    for name in ("version as of", "timestamp as of"):
         assert parse_query(texts[f"refused: {name}"]).problems, name
 
 

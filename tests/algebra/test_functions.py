@@ -78,6 +78,9 @@ def classes(spark) -> dict[str, str]:
 def test_every_function_is_of_one_class():
     lists = [functions.AGGREGATES, functions.WINDOW_ONLY, functions.GENERATORS, set(functions.NON_DETERMINISTIC)]
     assert sum(len(names) for names in lists) + len(SCALARS) == len(functions.KNOWN)
+    assert functions.ORDER_DEPENDENT <= functions.AGGREGATES
+    assert functions.BY_POSITION <= functions.WINDOW_ONLY
+    assert set(functions.MERGING) <= set(SCALARS)
 
 
 @pytest.mark.parametrize("name", sorted(functions.AGGREGATES))

@@ -288,6 +288,27 @@ def test_what_cannot_be_a_stream_table_is_refused_at_its_place(text, place, mess
     assert caplog.records == []
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT x FROM ^n.a TABLESAMPLE (10 PERCENT) AS t",
+        "SELECT x FROM a AS t ^TABLESAMPLE (10 PERCENT)",
+        "SELECT x FROM a AS t ^tablesample (BUCKET 1 OUT OF 4)",
+        "SELECT x FROM (SELECT x FROM a) ^TABLESAMPLE (5 ROWS)",
+        "SELECT x FROM (SELECT x FROM a) AS t ^TABLESAMPLE (5 ROWS)",
+        "SELECT x FROM (SELECT x FROM a) ^TABLESAMPLE (5 ROWS) AS t",
+        "SELECT x FROM b JOIN (SELECT x FROM a) ^TABLESAMPLE (5 ROWS) t USING (x)",
+        "WITH c AS (SELECT x FROM a) SELECT x FROM ^c TABLESAMPLE (5 ROWS)",
+        "SELECT * FROM ^range(10) TABLESAMPLE (5 ROWS)",
+        "SELECT * FROM VALUES (1) ^TABLESAMPLE (5 ROWS)",
+    ],
+)
+def test_a_sample_is_refused_wherever_it_stands(text):
+    place = text.index("^")
+    (problem,) = parse_query(text.replace("^", "")).problems
+    assert (problem.offset, problem.message.partition(" ")[0]) == (place, "TABLESAMPLE")
+
+
 def test_several_mistakes_are_told_at_once():
     text = "SELECT * FROM a VERSION AS OF 1, b TABLESAMPLE (1 ROWS)"
     assert [problem.offset for problem in parse_query(text).problems] == [14, 33]

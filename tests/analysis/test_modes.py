@@ -7,26 +7,11 @@ import pytest
 from airflow_trickle.algebra import functions
 from airflow_trickle.algebra.references import parse_query
 from airflow_trickle.analysis.modes import FROM_CHANGES, ModeChoice, Obstacle, choose_mode, obstacle_of, obstacles_of
+from tests.analysis.obstacles import at, obstacles, whys
 
 CHANCE = "answers differently on every run"
 CLOCK = "depends on when it runs"
 WHO = "depends on who runs it and where"
-
-
-def obstacles(text):
-    query = parse_query(text)
-    assert query.problems == ()
-    return obstacles_of(query.tree, query.doubts)
-
-
-def at(text):
-    """The query without the mark ^, and where the mark was."""
-    place = text.index("^")
-    return text[:place] + text[place + 1 :], place
-
-
-def whys(text):
-    return [one.why for one in obstacles(text)]
 
 
 @pytest.mark.parametrize(
@@ -123,6 +108,23 @@ def test_words_that_stand_for_the_time_of_the_run_are_found(literal):
     assert len(obstacles(f"SELECT x FROM a WHERE d > {literal}")) == 1
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT count(*) FROM a GROUP BY k, ^session_window(ts, '5 minutes')",
+        "SELECT ^session_window(ts, '5 minutes') AS w, count(*) FROM a GROUP BY ALL",
+        "SELECT ^session_window(ts, '5 minutes') AS w, count(*) FROM a GROUP BY w",
+    ],
+)
+def test_groups_that_merge_are_an_obstacle(text):
+    text, place = at(text)
+    assert obstacles(text) == (Obstacle(place, "session_window() makes groups that a row more may merge into one"),)
+
+
+def test_windows_of_fixed_length_are_keys_like_others():
+    assert obstacles("SELECT window(ts, '5 minutes'), count(*) FROM a GROUP BY window(ts, '5 minutes')") == ()
+
+
 def test_several_are_told_in_the_order_of_the_text():
     text = "SELECT uuid() AS u, x FROM a JOIN (SELECT rand() AS r FROM b LIMIT 3) ON true WHERE d < now()"
     found = obstacles(text)
@@ -169,8 +171,11 @@ def test_the_order_of_a_subquery_is_no_order_of_the_query_around_it():
         ),
         ("SELECT * FROM my_function(3)", "my_function() in FROM is not one of Spark's own functions"),
         ("SELECT TRANSFORM(x) USING 'cat' AS (y) FROM a", "TRANSFORM runs a script, of which nothing is known"),
+        (
+            "SELECT explode(xs), row_number() OVER (ORDER BY y) FROM a",
+            "a function that makes rows stands beside a window function, which Spark computes over the rows made",
+        ),
         ("SELECT x FROM a |> WHERE x > 1", "the pipe syntax |> is not understood"),
-        ("SELECT x FROM (SELECT x FROM a) TABLESAMPLE (10 PERCENT)", "SAMPLE of a subquery is not understood"),
         (
             "SELECT * FROM a LEFT JOIN b ON EXISTS (SELECT 1 FROM c)",
             "a subquery in the ON of a left join is not understood",

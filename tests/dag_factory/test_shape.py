@@ -63,6 +63,14 @@ def test_every_stratum_is_a_task_group_and_tasks_keep_their_names(write: Write) 
     }
 
 
+def test_a_table_may_be_called_like_the_group_of_a_stratum(write: Write) -> None:
+    text = STRATA.replace("kept", "stratum_0").replace("final", "stratum_2")
+    (dag,) = build_dags(write({"layers.yaml": text}), {})
+
+    groups = {name: sorted(group.children) for name, group in dag.task_group.children.items() if name != "pin"}
+    assert groups == {"stratum_0_2": ["stratum_0"], "stratum_1": ["stratum_2"], "stratum_2_2": ["per_day"]}
+
+
 def test_a_single_stratum_needs_no_task_group(write: Write) -> None:
     text = (
         "pipeline: flat\nsources: [s]\nstream_tables:\n  a: {query: SELECT x FROM s}\n  b: {query: SELECT x FROM a}\n"

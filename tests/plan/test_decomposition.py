@@ -104,6 +104,60 @@ def test_names_that_are_taken_are_left_alone_as_in_the_plan(tmp_path):
         assert {one["table"] for one in told["members"]} == made
 
 
+def test_the_name_of_another_pipelines_table_is_not_taken_from_those_who_read_it(tmp_path):
+    reader = "  reader: {query: SELECT * FROM reach__red}\n"
+    text = f"{HEAD}stream_tables:\n{reader}{entry('reach')}"
+    other = "pipeline: other\nnamespace: other\nstream_tables: {reach__red: {query: SELECT 1 AS n}}\n"
+    folder = write(tmp_path, {"p.yaml": text, "other.yaml": other})
+    for path in (folder, folder / "p.yaml"):
+        plan = next(plan for plan in plan_path(path, Settings()).plans if plan.pipeline == "p")
+        tables = {table.name: table for table in plan.tables}
+        assert set(tables) == {"reader", "reach", "reach__red_2", "reach__blue"}
+        assert [ref.identifier for ref in tables["reader"].inputs] == ["other.reach__red"]
+        told = decomposition_json(decomposition_of(path, "reach"))
+        assert [one["table"] for one in told["members"]] == ["reach__red_2", "reach__blue", "reach"]
+
+
+def test_the_iceberg_table_of_a_source_is_not_written_to(tmp_path):
+    head = HEAD.replace("sources: [red_edges, blue_edges]", "sources: {red_edges: {}, blue_edges: {table: reach__red}}")
+    (plan,) = plan_path(project(tmp_path, head=head), Settings()).plans
+    assert {table.name for table in plan.tables} == {"plain", "reach", "reach__red_2", "reach__blue"}
+
+
+def test_a_name_that_stands_for_nothing_is_not_given_a_meaning(tmp_path):
+    text = f"{HEAD}stream_tables:\n  reader: {{query: SELECT * FROM reach__red}}\n{entry('reach')}"
+    (problem,) = plan_path(write(tmp_path, {"p.yaml": text}), Settings()).problems
+    assert "'reach__red' is neither a source nor a stream table" in problem.message
+
+
+@pytest.mark.parametrize(
+    ("defaults", "own"),
+    [
+        ("refresh_mode: FULL", "refresh_mode: AUTO"),
+        ("diamond_schedule_policy: fastest", "diamond_schedule_policy: slowest"),
+        ("tags: [a]", "tags: []"),
+        ("schedule: 5m, owner: me", "schedule: 10m"),
+    ],
+)
+def test_the_suggestion_keeps_what_differs_from_the_defaults_of_the_file(tmp_path, defaults, own):
+    head = f"{HEAD}defaults: {{{defaults}}}\n"
+    old = project(tmp_path / "old", f"{own}\n", head)
+    suggestion = decomposition_of(old, "reach").suggestion
+    (before,) = load_project(old).pipelines
+    (after,) = load_project(write(tmp_path / "new", {"p.yaml": head + suggestion})).pipelines
+    was = next(table for table in before.tables if table.name == "reach")
+    for table in after.tables:
+        for key in ("schedule", "owner", "tags", "diamond_schedule_policy", "diamond_consistency"):
+            assert getattr(table, key) == getattr(was, key)
+        assert table.refresh_mode == (was.refresh_mode if table.name == "reach" else "DIFFERENTIAL")
+
+
+@pytest.mark.parametrize(("allowed", "expected"), [("unsafe", "unsafe"), ("true", "true"), ("false", "true")])
+def test_the_suggestion_does_not_make_an_unsafe_file_a_strict_one(tmp_path, allowed, expected):
+    folder = project(tmp_path, head=f"{HEAD}allow_circular: {allowed}\n")
+    assert decomposition_of(folder, "reach").suggestion.startswith(f"allow_circular: {expected}\n")
+
+
 @pytest.mark.parametrize(
     "more",
     [

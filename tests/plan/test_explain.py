@@ -45,7 +45,8 @@ def test_json_has_the_fields_that_scripts_rely_on(tmp_path):
     edge = {"edge": "NON_MONOTONE", "because": because, "external": False}
     assert table["depends_on"] == [
         {"name": "t", "identifier": "default.t", "kind": "source", **edge},
-        {"name": "x", "identifier": "default.x", "kind": "stream_table", **edge},
+        # The key of the table in "tables": two pipelines have an x.
+        {"name": "default.x", "identifier": "default.x", "kind": "stream_table", **edge},
     ]
     assert shown["tables"]["other.x"]["depends_on"] == [
         {
@@ -68,6 +69,15 @@ def test_json_has_the_fields_that_scripts_rely_on(tmp_path):
     assert (error["file"], error["line"], error["column"]) == (f"{tmp_path}/c.yaml", 2, 42)
     assert error["message"] == "stream table 'z': 'nowhere' is neither a source nor a stream table."
     assert error["hint"] == "If others write the table, declare it: sources: {nowhere: {}}."
+
+
+def test_json_names_a_stream_table_as_it_is_declared_whatever_its_reader_calls_it(tmp_path):
+    files = {
+        "p.yaml": "pipeline: p\nnamespace: n\nstream_tables: {t: {query: SELECT 1 AS x}}\n",
+        "q.yaml": "pipeline: q\nsources: {mine: {table: n.t}}\nstream_tables: {u: {query: SELECT * FROM mine}}\n",
+    }
+    (read,) = explain_json(planned(tmp_path, files))["tables"]["u"]["depends_on"]
+    assert (read["name"], read["identifier"], read["kind"]) == ("t", "n.t", "stream_table")
 
 
 def test_text_reads_well(tmp_path):
