@@ -13,13 +13,15 @@ from pyiceberg.manifest import DataFile, ManifestContent, ManifestFile
 from pyiceberg.schema import Schema
 from pyiceberg.table import FileScanTask, Table
 
-from airflow_trickle.lakehouse.deletes import DeleteKind, deletes_of, total_rows, total_size
-from airflow_trickle.lakehouse.positions import deleted_positions
+from airflow_trickle.lakehouse.deletes import DeleteFile, DeleteKind, LiveFile, deletes_of, total_rows, total_size
+from airflow_trickle.lakehouse.positions import deleted_positions, named_files
 from airflow_trickle.lakehouse.snapshots import live_files, manifests_of
 
 #: Up to here netting in this process is quicker than a Spark job, and cheap on memory.
 _SMALL_ROWS = 200_000
 _SMALL_BYTES = 32 * 1024 * 1024
+#: So many rows of a delete file are looked at to save reading data files.
+_SMALL_DELETES = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -58,10 +60,29 @@ def file_changes(table: Table, before: int | None, after: int | None) -> FileCha
     """
     old, new = manifests_of(table, before), manifests_of(table, after)
     old_files, new_files = (live_files(table, _to_open(own, other)) for own, other in ((old, new), (new, old)))
+    same = _with_same_rows(table, old_files, new_files)
     return FileChanges(
-        added=tuple(file for path, file in sorted(new_files.items()) if old_files.get(path) != file),
-        removed=tuple(file for path, file in sorted(old_files.items()) if new_files.get(path) != file),
+        added=tuple(new_files[path] for path in sorted(new_files.keys() - same)),
+        removed=tuple(old_files[path] for path in sorted(old_files.keys() - same)),
     )
+
+
+def _with_same_rows(table: Table, old: Mapping[str, LiveFile], new: Mapping[str, LiveFile]) -> set[str]:
+    """The files of two snapshots that have the same rows in both.
+
+    A position delete file may stand for a whole partition. Then only itself tells which files it speaks of; looking
+    into it is cheaper than reading every file of the partition.
+    """
+    named: dict[DeleteFile, set[str]] = {}
+    same = set()
+    for path in old.keys() & new.keys():
+        differing = set(old[path].deletes) ^ set(new[path].deletes)
+        if any(delete.kind is not DeleteKind.POSITION or delete.rows > _SMALL_DELETES for delete in differing):
+            continue
+        named |= {delete: named_files(table.io, delete) for delete in differing - named.keys()}
+        if not any(path in named[delete] for delete in differing):
+            same.add(path)
+    return same
 
 
 def _to_open(own: Mapping[str, ManifestFile], other: Mapping[str, ManifestFile]) -> list[ManifestFile]:

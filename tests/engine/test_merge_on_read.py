@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import reduce
@@ -18,6 +19,7 @@ from pyiceberg.types import DoubleType, LongType, NestedField, StringType
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
+from airflow_trickle.engine import merge
 from airflow_trickle.engine.feed import weighted_changes
 from airflow_trickle.engine.inputs import count_rows, read_files
 from airflow_trickle.engine.merge import FILE, POSITION
@@ -30,6 +32,7 @@ from airflow_trickle.lakehouse.snapshots import files_of
 from airflow_trickle.spark.active import activated, configured
 from tests.deleting import commit_files, data_file, equality_deletes, position_deletes
 from tests.outside_readers import duckdb_rows
+from tests.vectors import commit_vectors, puffin
 
 SCHEMA = Schema(NestedField(1, "k", LongType(), required=False), NestedField(2, "v", StringType(), required=False))
 
@@ -226,6 +229,19 @@ def test_only_files_that_lost_rows_are_read_again(catalog: SqlCatalog) -> None:
     assert not certainly_no_change(table, changes, table.metadata.schema())
 
 
+def test_a_delete_file_for_a_whole_partition_changes_only_the_files_it_names(catalog: SqlCatalog) -> None:
+    table = catalog.create_table("default.t", SCHEMA)
+    files = [data_file(table, [row(n, "a"), row(n, "b")]) for n in range(3)]
+    table = commit_files(table, added=files)
+    before = table.metadata.current_snapshot_id
+    one = sorted(file.file_path for file in files)[1]
+    table = commit_files(table, deletes=[position_deletes(table, [(one, 0)], bounds=False)])
+    changes = file_changes(table, before, table.metadata.current_snapshot_id)
+    assert [file.file_path for file in changes.added] == [file.file_path for file in changes.removed] == [one]
+    table = commit_files(table, deletes=[equality_deletes(table, [1], [{"k": 7}])])
+    assert len(file_changes(table, before, table.metadata.current_snapshot_id).added) == 3
+
+
 def test_compacting_deletes_away_is_no_change(catalog: SqlCatalog) -> None:
     table = catalog.create_table("default.t", SCHEMA)
     first = data_file(table, [row(1, "a"), row(2, None), row(3, "c")])
@@ -274,6 +290,47 @@ def test_rows_are_deleted_by_columns_that_came_late_or_are_gone(catalog: SqlCata
         update.rename_column("k", "v")
     table = table.refresh()
     assert by_spark(session, table, table.metadata.current_snapshot_id) == Counter({(1, None): 1, (3, 5): 1})
+
+
+def test_many_position_deletes_are_read_by_spark_itself(
+    catalog: SqlCatalog, session: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(merge, "_FEW_FILES", 0)
+    table = catalog.create_table("default.t", SCHEMA)
+    one, two = (data_file(table, [row(n, "x") for n in range(start, start + 4)]) for start in (0, 10))
+    table = commit_files(table, added=[one])
+    places = [(one.file_path, 0), (one.file_path, 2), (two.file_path, 1)]
+    # What it says of the second file came before that file, and so says nothing. DuckDB and pyiceberg do not look
+    # at ages here; no writer knows the path of a file that is still to come.
+    table = commit_files(table, deletes=[position_deletes(table, places, bounds=False)])
+    table = commit_files(table, added=[two])
+    table = commit_files(table, deletes=[position_deletes(table, [(one.file_path, 2), (two.file_path, 3)])])
+    last = table.metadata.current_snapshot_id
+    expected = Counter({(n, "x"): 1 for n in (1, 3, 10, 11, 12)})
+    assert by_spark(session, table, last) == expected
+
+
+def test_deletion_vectors_take_exactly_their_rows(catalog: SqlCatalog, session: SparkSession) -> None:
+    table = catalog.create_table("default.t", SCHEMA)
+    one, two = (data_file(table, [row(n, "x") for n in range(start, start + 4)]) for start in (0, 10))
+    table = commit_files(table, added=[one, two])
+    table = commit_vectors(catalog, table, puffin(table, {one.file_path: [0, 3]})[1])
+    first = table.metadata.current_snapshot_id
+    assert by_spark(session, table, first) == by_duckdb(table, first)
+    assert by_spark(session, table, first) == Counter({(n, "x"): 1 for n in (1, 2, 10, 11, 12, 13)})
+    assert count_rows(session, table, SCHEMA, list(files_of(table, first).values())) == 6
+
+
+def test_a_path_that_spark_spells_otherwise_fails_instead_of_showing_deleted_rows(
+    catalog: SqlCatalog, session: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = catalog.create_table("default.t", SCHEMA)
+    file = data_file(table, [row(1, "a"), row(2, "b")])
+    table = commit_files(table, added=[file])
+    table = commit_files(table, deletes=[position_deletes(table, [(file.file_path, 0)])])
+    monkeypatch.setattr(merge, "_SIMPLE", re.compile(".*"))
+    with pytest.raises(Exception, match="Spark names a file otherwise than expected"):
+        by_spark(session, table, table.metadata.current_snapshot_id)
 
 
 @pytest.mark.parametrize(
