@@ -1,9 +1,9 @@
-"""Merge-on-read writers for tests: delete files of every kind, committed as another engine would."""
+"""Merge-on-read writers for tests: delete files of every kind, committed as another engine would, and as we do."""
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -15,8 +15,15 @@ from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Operation
 from pyiceberg.typedef import Record
 
-from airflow_trickle.lakehouse.commit import data_files
+from airflow_trickle.lakehouse import staging as stagings
+from airflow_trickle.lakehouse.catalog import Lakehouse
+from airflow_trickle.lakehouse.commit import Staged, Target, commit, data_files, new_target, stage
+from airflow_trickle.lakehouse.deletes import LiveFile
+from airflow_trickle.lakehouse.leases import Lease
+from airflow_trickle.lakehouse.positions import write_position_deletes
 from airflow_trickle.lakehouse.producers import ReplaceProducer
+from airflow_trickle.lakehouse.snapshots import files_of
+from tests.lakehouse.writing import SCHEMA
 
 POSITIONS = pa.schema(
     [
@@ -122,3 +129,49 @@ def commit_files(
     producer.commit()
     transaction.commit_transaction()
     return table.refresh()
+
+
+def target_of(lake: Lakehouse, identifier: str) -> Target:
+    table = lake.table(identifier)
+    return Target(identifier, table, table.schema(), is_new=False) if table else new_target(lake, identifier, SCHEMA)
+
+
+def begin(lake: Lakehouse, target: Target) -> stagings.Staging:
+    return stagings.begin(
+        lake,
+        lease=Lease(target.identifier, "test"),
+        table_location=target.table.metadata.location,
+        pipeline="p",
+        tick_id="t",
+        spark=None,
+        new_table=target.is_new,
+    )
+
+
+def staged(
+    lake: Lakehouse,
+    identifier: str,
+    *,
+    rows: Sequence[dict[str, Any]] = (),
+    removed: Sequence[DataFile] = (),
+    positions: Mapping[str, Sequence[int]] | None = None,
+) -> Staged:
+    """The next state of a stream table, as a refresh stages it."""
+    target = target_of(lake, identifier)
+    record = begin(lake, target)
+    added = [data_file(target.table, rows)] if rows else []
+    deletes = write_position_deletes(target.table, record, positions or {})
+    return stage(lake, target, record, added=added, removed=removed, deletes=deletes, summary={"trickle.note": "x"})
+
+
+def publish(lake: Lakehouse, identifier: str, **what: Any) -> Table:
+    """Stage and commit; returns the table as it is then."""
+    commit(lake, [staged(lake, identifier, **what)])
+    table = lake.table(identifier)
+    assert table is not None
+    return table
+
+
+def held(table: Table) -> dict[str, LiveFile]:
+    """The data files of a table as it is now."""
+    return files_of(table, table.metadata.current_snapshot_id)

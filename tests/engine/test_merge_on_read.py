@@ -25,12 +25,13 @@ from airflow_trickle.engine.inputs import count_rows, read_files
 from airflow_trickle.engine.merge import FILE, POSITION
 from airflow_trickle.engine.zset import WEIGHT
 from airflow_trickle.errors import UnsupportedTable
+from airflow_trickle.lakehouse.catalog import open_lakehouse
 from airflow_trickle.lakehouse.changes import certainly_no_change, file_changes
 from airflow_trickle.lakehouse.deletes import rows_of
 from airflow_trickle.lakehouse.files import file_key
 from airflow_trickle.lakehouse.snapshots import files_of
 from airflow_trickle.spark.active import activated, configured
-from tests.deleting import commit_files, data_file, equality_deletes, position_deletes
+from tests.deleting import commit_files, data_file, equality_deletes, held, position_deletes, publish
 from tests.outside_readers import duckdb_rows
 from tests.vectors import commit_vectors, puffin
 
@@ -120,6 +121,26 @@ def test_position_deletes_take_exactly_their_rows(catalog: SqlCatalog, session: 
         Counter({(1, "a"): 2, (2, None): 1}),
     ]
     check(session, table, expected, readers=[by_duckdb, by_pyiceberg])
+
+
+def test_position_deletes_that_we_wrote_are_read_alike_by_everybody(tmp_path: Path, session: SparkSession) -> None:
+    name, places = "default.own", {"uri": f"sqlite:///{tmp_path}/c.db", "warehouse": f"file://{tmp_path}/w"}
+    with open_lakehouse("trickle", **places) as lake:
+        table = publish(lake, name, rows=[{"epoch": n, "name": None} for n in (1, 1, None, 2)])
+        (path,) = held(table)
+        table = publish(lake, name, positions={path: [0, 2]})
+        table = publish(lake, name, positions={path: [3]}, rows=[{"epoch": 5, "name": "x"}, {"epoch": 5, "name": "x"}])
+        table = publish(lake, name, removed=[held(table)[path]], rows=[{"epoch": 1, "name": None}])
+        (new,) = (path for path, file in held(table).items() if file.record_count == 2)
+        table = publish(lake, name, positions={new: [0, 1]})
+        expected = [
+            Counter({(1, None): 2, (None, None): 1, (2, None): 1}),
+            Counter({(1, None): 1, (2, None): 1}),
+            Counter({(1, None): 1, (5, "x"): 2}),
+            Counter({(1, None): 1, (5, "x"): 2}),
+            Counter({(1, None): 1}),
+        ]
+        check(session, table, expected, readers=[by_duckdb, by_pyiceberg])
 
 
 def test_equality_deletes_take_older_rows_only(catalog: SqlCatalog, session: SparkSession) -> None:

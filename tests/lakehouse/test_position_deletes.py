@@ -4,70 +4,22 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from pyiceberg.manifest import DataFile, ManifestContent, ManifestEntryStatus
+from pyiceberg.manifest import ManifestContent, ManifestEntryStatus
 from pyiceberg.table import Table
 from pyiceberg.transforms import IdentityTransform
 
 from airflow_trickle.errors import RefreshFailed, UnsupportedTable
 from airflow_trickle.lakehouse import staging as stagings
 from airflow_trickle.lakehouse.catalog import Lakehouse
-from airflow_trickle.lakehouse.commit import Staged, Target, commit, new_target, stage
 from airflow_trickle.lakehouse.deletes import deletes_of
 from airflow_trickle.lakehouse.files import exists, spark_path
-from airflow_trickle.lakehouse.leases import Lease
 from airflow_trickle.lakehouse.positions import deleted_positions, write_position_deletes
-from airflow_trickle.lakehouse.snapshots import files_of
-from tests.deleting import commit_files, data_file, equality_deletes, position_deletes
-from tests.lakehouse.writing import SCHEMA
+from tests.deleting import begin, commit_files, equality_deletes, held, position_deletes, publish, staged, target_of
 from tests.outside_readers import duckdb_rows
-
-
-def target_of(lake: Lakehouse, identifier: str) -> Target:
-    table = lake.table(identifier)
-    return Target(identifier, table, table.schema(), is_new=False) if table else new_target(lake, identifier, SCHEMA)
-
-
-def begin(lake: Lakehouse, target: Target) -> stagings.Staging:
-    return stagings.begin(
-        lake,
-        lease=Lease(target.identifier, "test"),
-        table_location=target.table.metadata.location,
-        pipeline="p",
-        tick_id="t",
-        spark=None,
-        new_table=target.is_new,
-    )
-
-
-def staged(
-    lake: Lakehouse,
-    identifier: str,
-    *,
-    rows: Sequence[dict[str, Any]] = (),
-    removed: Sequence[DataFile] = (),
-    positions: Mapping[str, Sequence[int]] | None = None,
-) -> Staged:
-    target = target_of(lake, identifier)
-    record = begin(lake, target)
-    added = [data_file(target.table, rows)] if rows else []
-    deletes = write_position_deletes(target.table, record, positions or {})
-    return stage(lake, target, record, added=added, removed=removed, deletes=deletes, summary={"trickle.note": "x"})
-
-
-def publish(lake: Lakehouse, identifier: str, **what: Any) -> Table:
-    commit(lake, [staged(lake, identifier, **what)])
-    table = lake.table(identifier)
-    assert table is not None
-    return table
-
-
-def held(table: Table) -> dict[str, Any]:
-    return files_of(table, table.metadata.current_snapshot_id)
 
 
 def values(*epochs: int | None) -> list[dict[str, Any]]:
@@ -216,6 +168,19 @@ def test_many_deletes_leave_few_manifests_and_exact_rows(shared_lake: Lakehouse,
     assert len(deletes) <= 20
     assert epochs(table) == Counter([*left, *range(100, 124, 3)])
     assert summary(table)["total-position-deletes"] == "24"
+
+
+def test_merged_manifests_do_not_make_old_rows_young(shared_lake: Lakehouse, identifier: str) -> None:
+    table = publish(shared_lake, identifier, rows=values(1, 2, 3))
+    (path,) = held(table)
+    publish(shared_lake, identifier, positions={path: [0, 2]})
+    for number in range(22):
+        table = publish(shared_lake, identifier, rows=values(100 + number))
+    snapshot = table.current_snapshot()
+    assert snapshot is not None
+    assert len(snapshot.manifests(table.io)) < 22
+    assert deleted_positions(table.io, held(table)[path]).to_pylist() == [0, 2]
+    assert epochs(table) == Counter([2, *range(100, 122)])
 
 
 @pytest.mark.parametrize("rows", [[1, 0], [0, 0], [-1]], ids=str)
