@@ -45,15 +45,15 @@ def write(table: Table, path: str, arrow: pa.Table) -> int:
     return len(output)
 
 
-def data_file(table: Table, rows: Sequence[dict[str, Any]], *, row_group_size: int | None = None) -> DataFile:
-    """A data file of an unpartitioned table, in this order."""
+def data_file(table: Table, rows: Sequence[dict[str, Any]], **layout: int) -> DataFile:
+    """A data file with rows in this order; a partition is found from their values."""
     path = new_path(table, "data")
     schema = table.metadata.schema()
     arrow = pa.Table.from_pylist(list(rows), schema=schema_to_pyarrow(schema))
     with table.io.new_output(path).create() as stream:
-        pq.write_table(arrow, stream, row_group_size=row_group_size)
+        pq.write_table(arrow, stream, write_page_index=True, **layout)  # type: ignore[arg-type]
     (file,) = data_files(table, schema, [path])
-    file.spec_id = 0
+    file.spec_id = table.spec().spec_id
     return file
 
 

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 from pyiceberg.manifest import DataFile
 from pyiceberg.table import Table
 
-from airflow_trickle.engine.inputs import create_view, query_over, read_files
-from airflow_trickle.engine.merge import FILE
+from airflow_trickle.engine.inputs import FILE, create_view, query_over, read_files
 from airflow_trickle.engine.zset import RESERVED, WEIGHT, columns, net, quoted, weigh
 from airflow_trickle.errors import UnsupportedTable
 from airflow_trickle.lakehouse.catalog import Lakehouse

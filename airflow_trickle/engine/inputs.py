@@ -23,6 +23,8 @@ from airflow_trickle.plan.steps import TableStep
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+__all__ = ["FILE", "POSITION", "count_rows", "create_view", "query_over", "read_files"]
+
 
 def read_files(
     spark: SparkSession,

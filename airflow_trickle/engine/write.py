@@ -33,13 +33,16 @@ class Written:
 
     added: tuple[DataFile, ...]
     removed: tuple[DataFile, ...]
-    #: Of the removed files; rows that delete files had taken away before do not count.
-    removed_rows: int = 0
+    #: How many rows the removed files still had, where delete files had taken some away before.
+    removed_rows: int | None = None
 
     @property
     def net_rows(self) -> int:
         """By how many rows the table grows."""
-        return sum(file.record_count for file in self.added) - self.removed_rows
+        lost = self.removed_rows
+        if lost is None:
+            lost = sum(file.record_count for file in self.removed)
+        return sum(file.record_count for file in self.added) - lost
 
 
 def write_all(new: DataFrame, target: Target, staging: Staging, size: int) -> Written:

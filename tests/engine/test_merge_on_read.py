@@ -13,8 +13,11 @@ from typing import Any
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.manifest import DataFile
+from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
+from pyiceberg.transforms import IdentityTransform
+from pyiceberg.typedef import Record
 from pyiceberg.types import DoubleType, LongType, NestedField, StringType
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
@@ -26,8 +29,7 @@ from airflow_trickle.engine.merge import FILE, POSITION
 from airflow_trickle.engine.zset import WEIGHT
 from airflow_trickle.errors import UnsupportedTable
 from airflow_trickle.lakehouse.catalog import open_lakehouse
-from airflow_trickle.lakehouse.changes import certainly_no_change, file_changes
-from airflow_trickle.lakehouse.deletes import rows_of
+from airflow_trickle.lakehouse.changes import file_changes
 from airflow_trickle.lakehouse.files import file_key
 from airflow_trickle.lakehouse.snapshots import files_of
 from airflow_trickle.spark.active import activated, configured
@@ -237,47 +239,6 @@ def test_whatever_is_done_every_state_and_every_change_is_exact(
     check(session, table, judge.states, readers=[])
 
 
-def test_only_files_that_lost_rows_are_read_again(catalog: SqlCatalog) -> None:
-    table = catalog.create_table("default.t", SCHEMA)
-    files = [data_file(table, [row(n, "a"), row(n, "b")]) for n in range(3)]
-    table = commit_files(table, added=files)
-    before = table.metadata.current_snapshot_id
-    table = commit_files(table, deletes=[position_deletes(table, [(files[1].file_path, 0)])])
-    changes = file_changes(table, before, table.metadata.current_snapshot_id)
-    assert [file.file_path for file in changes.added] == [files[1].file_path]
-    assert changes.added[0] != changes.removed[0]
-    assert (rows_of(changes.removed[0]), rows_of(changes.added[0]), changes.rows) == (2, None, 4)
-    assert not certainly_no_change(table, changes, table.metadata.schema())
-
-
-def test_a_delete_file_for_a_whole_partition_changes_only_the_files_it_names(catalog: SqlCatalog) -> None:
-    table = catalog.create_table("default.t", SCHEMA)
-    files = [data_file(table, [row(n, "a"), row(n, "b")]) for n in range(3)]
-    table = commit_files(table, added=files)
-    before = table.metadata.current_snapshot_id
-    one = sorted(file.file_path for file in files)[1]
-    table = commit_files(table, deletes=[position_deletes(table, [(one, 0)], bounds=False)])
-    changes = file_changes(table, before, table.metadata.current_snapshot_id)
-    assert [file.file_path for file in changes.added] == [file.file_path for file in changes.removed] == [one]
-    table = commit_files(table, deletes=[equality_deletes(table, [1], [{"k": 7}])])
-    assert len(file_changes(table, before, table.metadata.current_snapshot_id).added) == 3
-
-
-def test_compacting_deletes_away_is_no_change(catalog: SqlCatalog) -> None:
-    table = catalog.create_table("default.t", SCHEMA)
-    first = data_file(table, [row(1, "a"), row(2, None), row(3, "c")])
-    table = commit_files(table, added=[first])
-    whole = table.metadata.current_snapshot_id
-    table = commit_files(table, deletes=[position_deletes(table, [(first.file_path, 1)])])
-    before = table.metadata.current_snapshot_id
-    table = commit_files(table, added=[data_file(table, [row(3, "c"), row(1, "a")])], removed=[first])
-    after = table.metadata.current_snapshot_id
-    schema = table.metadata.schema()
-    assert certainly_no_change(table, file_changes(table, before, after), schema)
-    assert not certainly_no_change(table, file_changes(table, whole, after), schema)
-    assert not certainly_no_change(table, file_changes(table, whole, before), schema)
-
-
 def test_rows_tell_their_place_and_deleted_ones_keep_their_number(catalog: SqlCatalog, session: SparkSession) -> None:
     table = catalog.create_table("default.t", SCHEMA)
     one, two = (data_file(table, [row(n, "x") for n in range(start, start + 4)]) for start in (0, 10))
@@ -311,6 +272,37 @@ def test_rows_are_deleted_by_columns_that_came_late_or_are_gone(catalog: SqlCata
         update.rename_column("k", "v")
     table = table.refresh()
     assert by_spark(session, table, table.metadata.current_snapshot_id) == Counter({(1, None): 1, (3, 5): 1})
+
+
+def test_equality_deletes_stay_in_their_partition(catalog: SqlCatalog, session: SparkSession) -> None:
+    spec = PartitionSpec(PartitionField(2, 1000, IdentityTransform(), "v"))
+    table = catalog.create_table("default.t", SCHEMA, partition_spec=spec)
+    table = commit_files(table, added=[data_file(table, [row(1, v), row(2, v)]) for v in ("a", "b", None)])
+    deletes = [equality_deletes(table, [1], [{"k": 1}], partition=Record(v)) for v in ("a", None)]
+    table = commit_files(table, deletes=deletes)
+    table = commit_files(table, added=[data_file(table, [row(1, "a")])])
+    expected = Counter({(2, "a"): 1, (1, "a"): 1, (1, "b"): 1, (2, "b"): 1, (2, None): 1})
+    assert by_spark(session, table, table.metadata.current_snapshot_id) == expected
+    with table.update_spec() as update:
+        update.remove_field("v")
+    table = table.refresh()
+    everywhere = equality_deletes(table, [1], [{"k": 2}], spec=table.spec().spec_id)
+    table = commit_files(table, deletes=[everywhere])
+    expected = Counter({(1, "a"): 1, (1, "b"): 1})
+    assert by_spark(session, table, table.metadata.current_snapshot_id) == expected
+
+
+def test_row_numbers_hold_when_spark_skips_parts_of_a_file(catalog: SqlCatalog, session: SparkSession) -> None:
+    table = catalog.create_table("default.t", SCHEMA)
+    file = data_file(table, [row(n, "x") for n in range(1000)], row_group_size=100, data_page_size=64)
+    table = commit_files(table, added=[file])
+    gone = [(file.file_path, n) for n in range(0, 1000, 7)]
+    table = commit_files(table, deletes=[position_deletes(table, gone)])
+    files = list(files_of(table, table.metadata.current_snapshot_id).values())
+    for low, high in ((450, 460), (0, 1), (995, 2000), (130, 720)):
+        rows = read_files(session, table, SCHEMA, files).where((F.col("k") >= low) & (F.col("k") < high))
+        expected = [n for n in range(low, min(high, 1000)) if n % 7]
+        assert sorted(one["k"] for one in rows.collect()) == expected
 
 
 def test_many_position_deletes_are_read_by_spark_itself(
