@@ -121,7 +121,7 @@ def commit_files(
     """One snapshot with all of that; returns the table as it is then."""
     transaction = table.transaction()
     producer = ReplaceProducer(Operation.OVERWRITE, transaction, table.io)
-    producer.table, producer.added_deletes = table, tuple(deletes)
+    producer.added_deletes = tuple(deletes)
     for file in added:
         producer.append_data_file(file)
     for file in removed:

@@ -180,7 +180,7 @@ def _producer(
     else:
         only_deletes = deletes and not added
         producer = ReplaceProducer(operation=Operation.DELETE if only_deletes else Operation.OVERWRITE, **settings)
-        producer.table, producer.added_deletes = target.table, tuple(deletes)
+        producer.added_deletes = tuple(deletes)
     if deletes:
         gone = {file.file_path for file in removed}
         held = files_of(target.table, target.table.metadata.current_snapshot_id)

@@ -15,7 +15,7 @@ from pyiceberg.manifest import (
     ManifestFile,
     ManifestWriterV2,
 )
-from pyiceberg.table import CreateTableTransaction, Table, Transaction
+from pyiceberg.table import CreateTableTransaction, Transaction
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.snapshots import Summary
 from pyiceberg.table.update import TableUpdate, update_table_metadata
@@ -64,8 +64,7 @@ class AppendProducer(_MergeAppendFiles):
 class ReplaceProducer(_OverwriteFiles):
     """A snapshot that adds and removes files, and drops what no longer lists or reaches a live file."""
 
-    #: The state that the snapshot changes.
-    table: Table
+    #: Position delete files that come with the snapshot.
     added_deletes: Sequence[DataFile] = ()
     _dropped_deletes: Sequence[DataFile] = ()
 
@@ -119,7 +118,7 @@ class ReplaceProducer(_OverwriteFiles):
         """The delete files that still take rows from a file that stays; new files are too young for any of them."""
         removed = {file.file_path for file in self._deleted_data_files}
         used: set[str] = set()
-        for path, file in files_of(self.table, self._parent_snapshot_id).items():
+        for path, file in files_of(self._transaction._table, self._parent_snapshot_id).items():
             if path not in removed:
                 used |= {
                     delete.path
