@@ -24,11 +24,12 @@ def duckdb_connection() -> Iterator[duckdb.DuckDBPyConnection]:
         yield connection
 
 
-def duckdb_rows(metadata_location: str) -> list[tuple[Any, ...]]:
+def duckdb_rows(metadata_location: str, snapshot_id: int | None = None) -> list[tuple[Any, ...]]:
     """The rows of a table as DuckDB reads them from its metadata file, in a stable order."""
     with duckdb_connection() as connection:
         # No Python time zone package is needed this way; text is compared as easily.
-        relation = connection.sql(f"SELECT * FROM iceberg_scan('{_quoted(metadata_location)}')")
+        at = "" if snapshot_id is None else f", snapshot_from_id => {snapshot_id}"
+        relation = connection.sql(f"SELECT * FROM iceberg_scan('{_quoted(metadata_location)}'{at})")
         rows = relation.fetchall()
     return sorted(rows, key=repr)
 

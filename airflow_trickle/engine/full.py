@@ -15,6 +15,7 @@ from airflow_trickle.errors import UnsupportedTable
 from airflow_trickle.lakehouse.catalog import Lakehouse
 from airflow_trickle.lakehouse.columns import has_collections, iceberg_schema, same_columns, spark_schema
 from airflow_trickle.lakehouse.commit import Target, new_target
+from airflow_trickle.lakehouse.deletes import total_rows, total_size
 from airflow_trickle.lakehouse.snapshots import Version, files_of, schema_of
 from airflow_trickle.plan.steps import TableStep
 
@@ -31,14 +32,14 @@ class Input:
     files: tuple[DataFile, ...]
 
     @property
-    def rows(self) -> int:
-        """How many rows it has, from metadata."""
-        return sum(file.record_count for file in self.files)
+    def rows(self) -> int | None:
+        """How many rows it has, if metadata alone can tell."""
+        return total_rows(self.files)
 
     @property
     def size(self) -> int:
         """How many bytes its files have."""
-        return sum(file.file_size_in_bytes for file in self.files)
+        return total_size(self.files)
 
 
 def input_at(lake: Lakehouse, identifier: str, version: Version) -> Input:

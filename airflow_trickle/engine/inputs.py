@@ -10,10 +10,12 @@ from pyiceberg.manifest import DataFile
 from pyiceberg.schema import Schema, index_by_name
 from pyiceberg.table import Table
 
-from airflow_trickle.engine.zset import RESERVED, quoted
+from airflow_trickle.engine.merge import FILE, POSITION, equality_fields, surviving, with_places
+from airflow_trickle.engine.zset import quoted
 from airflow_trickle.errors import UnsupportedTable
 from airflow_trickle.lakehouse.columns import id_name, same_columns, spark_schema
 from airflow_trickle.lakehouse.commit import NAME_MAPPING, OWNED
+from airflow_trickle.lakehouse.deletes import LiveFile, deletes_of, rows_of
 from airflow_trickle.lakehouse.files import spark_pattern
 from airflow_trickle.lakehouse.snapshots import name_of
 from airflow_trickle.plan.steps import TableStep
@@ -21,28 +23,76 @@ from airflow_trickle.plan.steps import TableStep
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-FILE = f"{RESERVED}file"
+__all__ = ["FILE", "POSITION", "count_rows", "create_view", "query_over", "read_files"]
 
 
 def read_files(
-    spark: SparkSession, table: Table, schema: Schema, files: Sequence[DataFile], *, with_file: bool = False
+    spark: SparkSession,
+    table: Table,
+    schema: Schema,
+    files: Sequence[DataFile],
+    *,
+    with_file: bool = False,
+    with_position: bool = False,
 ) -> DataFrame:
-    """The rows of some data files of a table, as columns of ``schema``; columns a file lacks are NULL.
+    """The rows of some data files of one snapshot, as columns of ``schema``; columns a file lacks are NULL.
 
-    ``with_file`` adds the column `FILE`: which file a row is in.
+    Rows that delete files take away are left out. ``with_file`` adds the column `FILE`: which file a row is in;
+    ``with_position`` the column `POSITION`: the how manieth row of the file it is, from 0.
     """
-    from pyspark.sql import functions as F
-    from pyspark.sql.types import StructType
-
     by_id = not _some_files_lack_ids(table, schema)
     # Files without ids hold the columns of the table as it is now (see `_some_files_lack_ids`).
     written = schema if by_id else table.metadata.schema()
-    struct = StructType.fromJson(spark_schema(written, name_of(table), by_id=by_id, named_by_id=by_id))
-    if files:
-        rows = spark.read.schema(struct).parquet(*(spark_pattern(file.file_path) for file in files))
+
+    def read(columns: Schema, locations: Sequence[str]) -> tuple[DataFrame, dict[int, str]]:
+        return _read(spark, table, columns, locations, by_id=by_id)
+
+    whole = [file.file_path for file in files if not deletes_of(file)]
+    marked = [file for file in files if isinstance(file, LiveFile) and file.deletes]
+    places = [name for name, wanted in ((FILE, with_file), (POSITION, with_position)) if wanted]
+    frames = []
+    if whole or not marked:
+        rows, found = read(written, whole)
+        frames.append(_named(with_places(rows, no_files=not whole) if places else rows, table, schema, found, places))
+    if marked:
+        keys = equality_fields(table, schema, marked)
+        if by_id:
+            # A column may by now have the name that another had when it was used to delete.
+            keys = [field.model_copy(update={"name": id_name(field.field_id)}) for field in keys]
+        known = {field.field_id for field in written.fields}
+        wider = Schema(*written.fields, *(field for field in keys if field.field_id not in known))
+        rows, found = read(wider, [file.file_path for file in marked])
+        rows = surviving(spark, table, rows, marked, read, keys, found)
+        frames.append(_named(rows, table, schema, found, places))
+    return frames[0] if len(frames) == 1 else frames[0].unionAll(frames[1])
+
+
+def count_rows(spark: SparkSession, table: Table, schema: Schema, files: Sequence[DataFile]) -> int:
+    """How many rows some data files of one snapshot have: from metadata, and where that cannot tell, by reading."""
+    unsure = [file for file in files if rows_of(file) is None]
+    counted = read_files(spark, table, schema, unsure).count() if unsure else 0
+    return counted + sum(rows_of(file) or 0 for file in files)
+
+
+def _read(
+    spark: SparkSession, table: Table, columns: Schema, locations: Sequence[str], *, by_id: bool
+) -> tuple[DataFrame, dict[int, str]]:
+    """Columns right out of Parquet files, and how the column of each field id is called."""
+    from pyspark.sql.types import StructType
+
+    struct = StructType.fromJson(spark_schema(columns, name_of(table), by_id=by_id, named_by_id=by_id))
+    if locations:
+        rows = spark.read.schema(struct).parquet(*(spark_pattern(location) for location in locations))
     else:
         rows = spark.createDataFrame([], struct)
-    found = {field.field_id: id_name(field.field_id) if by_id else field.name for field in written.fields}
+    return rows, {field.field_id: id_name(field.field_id) if by_id else field.name for field in columns.fields}
+
+
+def _named(rows: DataFrame, table: Table, schema: Schema, found: dict[int, str], places: list[str]) -> DataFrame:
+    """The columns of a schema, under their names and in their order, out of those that were read."""
+    from pyspark.sql import functions as F
+    from pyspark.sql.types import StructType
+
     wanted = StructType.fromJson(spark_schema(schema, name_of(table), by_id=False))
     columns = [
         (F.col(quoted(found[field.field_id])) if field.field_id in found else F.lit(None))
@@ -51,9 +101,7 @@ def read_files(
         .alias(column.name)
         for field, column in zip(schema.fields, wanted.fields, strict=True)
     ]
-    if with_file:
-        columns.append(F.col("_metadata.file_path").alias(FILE))
-    return rows.select(*columns)
+    return rows.select(*columns, *places)
 
 
 def _some_files_lack_ids(table: Table, schema: Schema) -> bool:

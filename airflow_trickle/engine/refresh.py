@@ -25,6 +25,7 @@ from airflow_trickle.lakehouse import staging as stagings
 from airflow_trickle.lakehouse.catalog import Lakehouse
 from airflow_trickle.lakehouse.columns import same_columns
 from airflow_trickle.lakehouse.commit import Target, commit, stage
+from airflow_trickle.lakehouse.deletes import total_rows
 from airflow_trickle.lakehouse.files import make_folder
 from airflow_trickle.lakehouse.leases import Lease, holding, require
 from airflow_trickle.lakehouse.snapshots import files_of
@@ -166,9 +167,9 @@ class _Work:
         return sum(source.size for source in self.inputs.values())
 
     @property
-    def rows_in(self) -> int:
-        """Rows of all inputs."""
-        return sum(source.rows for source in self.inputs.values())
+    def rows_in(self) -> int | None:
+        """Rows of all inputs, if metadata alone can tell."""
+        return total_rows(file for source in self.inputs.values() for file in source.files)
 
 
 def _recompute(run: Refresh, decision: Decision, lease: Lease) -> TableResult:

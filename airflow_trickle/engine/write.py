@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from pyiceberg.manifest import DataFile
 
 from airflow_trickle.engine.full import Difference, files_holding, shaped
-from airflow_trickle.engine.inputs import read_files
+from airflow_trickle.engine.inputs import count_rows, read_files
 from airflow_trickle.engine.zset import WEIGHT, expand, net, weigh
 from airflow_trickle.errors import RefreshFailed
 from airflow_trickle.lakehouse.columns import has_collections, same_columns
@@ -33,11 +33,16 @@ class Written:
 
     added: tuple[DataFile, ...]
     removed: tuple[DataFile, ...]
+    #: How many rows the removed files still had, where delete files had taken some away before.
+    removed_rows: int | None = None
 
     @property
     def net_rows(self) -> int:
         """By how many rows the table grows."""
-        return sum(file.record_count for file in self.added) - sum(file.record_count for file in self.removed)
+        lost = self.removed_rows
+        if lost is None:
+            lost = sum(file.record_count for file in self.removed)
+        return sum(file.record_count for file in self.added) - lost
 
 
 def write_all(new: DataFrame, target: Target, staging: Staging, size: int) -> Written:
@@ -74,7 +79,9 @@ def write_difference(
         kept = read_files(spark, target.table, target.schema, rewritten)
         content = net(weigh(kept, 1).unionAll(content))
     size += sum(file.file_size_in_bytes for file in rewritten)
-    written = Written(tuple(_write(expand(content), target, staging, size)), tuple(rewritten))
+    added = _write(expand(content), target, staging, size)
+    lost = count_rows(spark, target.table, target.schema, rewritten)
+    written = Written(tuple(added), tuple(rewritten), lost)
     expected = change.inserted - change.deleted
     if written.net_rows != expected:
         # Never publish what does not add up, whatever the cause.

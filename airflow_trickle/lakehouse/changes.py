@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyiceberg.expressions import AlwaysTrue
 from pyiceberg.io.pyarrow import ArrowScan
-from pyiceberg.manifest import DataFile
+from pyiceberg.manifest import DataFile, ManifestContent, ManifestFile
 from pyiceberg.schema import Schema
 from pyiceberg.table import FileScanTask, Table
 
+from airflow_trickle.lakehouse.deletes import DeleteFile, DeleteKind, LiveFile, deletes_of, total_rows, total_size
+from airflow_trickle.lakehouse.positions import deleted_positions, named_files
 from airflow_trickle.lakehouse.snapshots import live_files, manifests_of
 
 #: Up to here netting in this process is quicker than a Spark job, and cheap on memory.
 _SMALL_ROWS = 200_000
 _SMALL_BYTES = 32 * 1024 * 1024
+#: So many rows of a delete file are looked at to save reading data files.
+_SMALL_DELETES = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -24,7 +29,8 @@ class FileChanges:
     """The data files that came and went between two snapshots.
 
     As weighted rows: every row of an added file counts +1, every row of a removed file -1; rows that
-    were only copied from one file to another cancel out.
+    were only copied from one file to another cancel out. A file from which rows were deleted without rewriting
+    it went with its old deletes and came with its new ones.
     """
 
     added: tuple[DataFile, ...]
@@ -37,28 +43,55 @@ class FileChanges:
 
     @property
     def rows(self) -> int:
-        """How many rows the changed files hold."""
+        """How many rows the changed files hold, those included that delete files take away again."""
         return sum(file.record_count for file in (*self.added, *self.removed))
 
     @property
     def size(self) -> int:
-        """How many bytes the changed files hold."""
-        return sum(file.file_size_in_bytes for file in (*self.added, *self.removed))
+        """How many bytes the changed files hold, with their delete files."""
+        return total_size(self.added) + total_size(self.removed)
 
 
 def file_changes(table: Table, before: int | None, after: int | None) -> FileChanges:
-    """Compare two snapshots of one table; manifests they share are not opened.
+    """Compare two snapshots of one table; manifests they share are not opened, unless rows were deleted by others.
 
     Raises:
         HistoryExpired: the table does not keep one of the snapshots any more.
     """
     old, new = manifests_of(table, before), manifests_of(table, after)
-    old_files = live_files(table, [old[path] for path in sorted(old.keys() - new.keys())])
-    new_files = live_files(table, [new[path] for path in sorted(new.keys() - old.keys())])
+    old_files, new_files = (live_files(table, _to_open(own, other)) for own, other in ((old, new), (new, old)))
+    same = _with_same_rows(table, old_files, new_files)
     return FileChanges(
-        added=tuple(new_files[path] for path in sorted(new_files.keys() - old_files.keys())),
-        removed=tuple(old_files[path] for path in sorted(old_files.keys() - new_files.keys())),
+        added=tuple(new_files[path] for path in sorted(new_files.keys() - same)),
+        removed=tuple(old_files[path] for path in sorted(old_files.keys() - same)),
     )
+
+
+def _with_same_rows(table: Table, old: Mapping[str, LiveFile], new: Mapping[str, LiveFile]) -> set[str]:
+    """The files of two snapshots that have the same rows in both.
+
+    A position delete file may stand for a whole partition. Then only itself tells which files it speaks of; looking
+    into it is cheaper than reading every file of the partition.
+    """
+    named: dict[DeleteFile, set[str]] = {}
+    same = set()
+    for path in old.keys() & new.keys():
+        differing = set(old[path].deletes) ^ set(new[path].deletes)
+        if any(delete.kind is not DeleteKind.POSITION or delete.rows > _SMALL_DELETES for delete in differing):
+            continue
+        named |= {delete: named_files(table.io, delete) for delete in differing - named.keys()}
+        if not any(path in named[delete] for delete in differing):
+            same.add(path)
+    return same
+
+
+def _to_open(own: Mapping[str, ManifestFile], other: Mapping[str, ManifestFile]) -> list[ManifestFile]:
+    """The manifests that tell what one snapshot has and another has not."""
+    deletes = {path for path, manifest in own.items() if manifest.content == ManifestContent.DELETES}
+    others = {path for path, manifest in other.items() if manifest.content == ManifestContent.DELETES}
+    # With the same deletes, files that both list have the same rows; otherwise any file may have lost some.
+    data = own.keys() - deletes - (other.keys() if deletes == others else set())
+    return [own[path] for path in sorted(data | (deletes if data else set()))]
 
 
 def certainly_no_change(table: Table, changes: FileChanges, schema: Schema) -> bool:
@@ -68,9 +101,12 @@ def certainly_no_change(table: Table, changes: FileChanges, schema: Schema) -> b
     """
     if changes.nothing:
         return True
-    if sum(f.record_count for f in changes.added) != sum(f.record_count for f in changes.removed):
+    added, removed = total_rows(changes.added), total_rows(changes.removed)
+    if added is not None and removed is not None and added != removed:
         return False
     if changes.rows > _SMALL_ROWS or changes.size > _SMALL_BYTES:
+        return False
+    if any(delete.kind is DeleteKind.EQUALITY for f in (*changes.added, *changes.removed) for delete in deletes_of(f)):
         return False
     try:
         # One writer's strings are another's large strings.
@@ -88,6 +124,13 @@ def certainly_no_change(table: Table, changes: FileChanges, schema: Schema) -> b
 def _read(table: Table, files: tuple[DataFile, ...], schema: Schema, weight: int) -> pa.Table:
     """The rows with their weight in front; the columns are numbered, since Arrow takes ``.a`` for a path."""
     scan = ArrowScan(table.metadata, table.io, schema, AlwaysTrue())
-    rows = scan.to_table([FileScanTask(file) for file in files])
+    parts = [scan.to_table([FileScanTask(file) for file in files if not deletes_of(file)])]
+    for file in files:
+        if deletes_of(file):
+            whole = scan.to_table([FileScanTask(file)])
+            numbers = pa.array(range(len(whole)), pa.int64())
+            gone = pc.is_in(numbers, value_set=deleted_positions(table.io, file))
+            parts.append(whole.filter(pc.invert(gone)))
+    rows = pa.concat_tables(parts, promote_options="permissive")
     weights = pa.array([weight] * len(rows), pa.int64())
     return pa.table([weights, *rows.columns], names=[str(number) for number in range(1 + len(schema.fields))])

@@ -10,6 +10,7 @@ import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from typing import Any
 
 import pyarrow.parquet as pq
 from pyiceberg.io.pyarrow import parquet_file_to_data_file
@@ -30,12 +31,14 @@ from airflow_trickle.errors import CommitConflict, UnsupportedTable
 from airflow_trickle.lakehouse.catalog import CATALOG_ROWS, Lakehouse, split_identifier
 from airflow_trickle.lakehouse.columns import has_collections, same_columns
 from airflow_trickle.lakehouse.files import make_durable, reported
+from airflow_trickle.lakehouse.positions import check_deletes
 from airflow_trickle.lakehouse.producers import (
     AppendProducer,
     ChangeTransaction,
     CreationTransaction,
     ReplaceProducer,
 )
+from airflow_trickle.lakehouse.snapshots import files_of
 from airflow_trickle.lakehouse.staging import Staging, finish
 
 NAME_MAPPING = "schema.name-mapping.default"
@@ -125,21 +128,14 @@ def stage(
     added: Sequence[DataFile],
     removed: Sequence[DataFile],
     summary: Mapping[str, str],
+    deletes: Sequence[DataFile] = (),
 ) -> Staged:
-    """Write manifests and metadata of a table's next state; nothing is visible yet."""
+    """Write manifests and metadata of a table's next state; nothing is visible yet.
+
+    ``deletes`` are what `positions.write_position_deletes` made, for files that stay or for new ones.
+    """
     transaction = _transaction(target)
-    only_adds = bool(added) and not removed
-    producer = (AppendProducer if only_adds else ReplaceProducer)(
-        operation=Operation.APPEND if only_adds else Operation.OVERWRITE,
-        transaction=transaction,
-        io=target.table.io,
-        commit_uuid=uuid.UUID(staging.staging_id),
-        snapshot_properties=dict(summary),
-    )
-    for file in removed:
-        producer.delete_data_file(file)
-    for file in added:
-        producer.append_data_file(file)
+    producer = _producer(target, staging, transaction, added, removed, deletes, summary)
     with reported(staging.metadata_folder):
         producer.commit()
         staged = lake.catalog._update_and_stage_table(
@@ -151,7 +147,7 @@ def stage(
         location = _metadata_location(target, staged, staging)
         lake.catalog._write_metadata(staged.metadata, staged.io, location)
         written = [*producer._written_manifests, *producer._written_manifest_lists, location]
-        make_durable(staged.io, [*(file.file_path for file in added), *written])
+        make_durable(staged.io, [*(file.file_path for file in (*added, *deletes)), *written])
     return Staged(
         identifier=target.identifier,
         staging=staging,
@@ -160,6 +156,40 @@ def stage(
         snapshot_id=producer.snapshot_id,
         table=lake.table_at(target.identifier, location),
     )
+
+
+def _producer(
+    target: Target,
+    staging: Staging,
+    transaction: Transaction,
+    added: Sequence[DataFile],
+    removed: Sequence[DataFile],
+    deletes: Sequence[DataFile],
+    summary: Mapping[str, str],
+) -> AppendProducer | ReplaceProducer:
+    """The maker of a snapshot, with all its files."""
+    settings: dict[str, Any] = {
+        "transaction": transaction,
+        "io": target.table.io,
+        "commit_uuid": uuid.UUID(staging.staging_id),
+        "snapshot_properties": dict(summary),
+    }
+    producer: AppendProducer | ReplaceProducer
+    if added and not removed and not deletes:
+        producer = AppendProducer(operation=Operation.APPEND, **settings)
+    else:
+        only_deletes = deletes and not added
+        producer = ReplaceProducer(operation=Operation.DELETE if only_deletes else Operation.OVERWRITE, **settings)
+        producer.added_deletes = tuple(deletes)
+    if deletes:
+        gone = {file.file_path for file in removed}
+        held = files_of(target.table, target.table.metadata.current_snapshot_id)
+        check_deletes(target.identifier, deletes, [*(held[path] for path in held.keys() - gone), *added])
+    for file in removed:
+        producer.delete_data_file(file)
+    for file in added:
+        producer.append_data_file(file)
+    return producer
 
 
 def stage_together(stagings: Sequence[Callable[[], Staged]]) -> list[Staged]:

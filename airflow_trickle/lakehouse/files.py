@@ -125,6 +125,16 @@ def spark_pattern(location: str) -> str:
     return re.sub(r"([\\\[\]{}*?])", r"\\\1", spark_path(location))
 
 
+def is_hidden(location: str) -> bool:
+    """Whether Spark takes a file for somebody's unfinished work and passes over it without a word.
+
+    >>> is_hidden("/data/_x.parquet"), is_hidden("/_data/x.parquet")
+    (True, False)
+    """
+    name = location.rsplit("/", 1)[-1]
+    return name.startswith(("_", ".")) or name.endswith("._COPYING_")
+
+
 def file_key(location: str) -> str:
     """What identifies one of our data files however its path is spelled: its folder and its name.
 

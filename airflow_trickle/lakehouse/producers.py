@@ -5,11 +5,26 @@ Pinned to one version of pyiceberg; ``tests/lakehouse/test_commit.py`` holds the
 
 from __future__ import annotations
 
-from pyiceberg.manifest import ManifestContent, ManifestFile
+from collections.abc import Sequence
+
+from pyiceberg.manifest import (
+    DataFile,
+    ManifestContent,
+    ManifestEntry,
+    ManifestEntryStatus,
+    ManifestFile,
+    ManifestWriterV2,
+)
 from pyiceberg.table import CreateTableTransaction, Transaction
 from pyiceberg.table.metadata import TableMetadata
+from pyiceberg.table.snapshots import Summary
 from pyiceberg.table.update import TableUpdate, update_table_metadata
 from pyiceberg.table.update.snapshot import _ManifestMergeManager, _MergeAppendFiles, _OverwriteFiles
+from pyiceberg.typedef import EMPTY_DICT
+
+from airflow_trickle.lakehouse.deletes import DeleteKind
+from airflow_trickle.lakehouse.positions import named_files
+from airflow_trickle.lakehouse.snapshots import files_of
 
 #: So many manifests may stand side by side before they are merged.
 _MANIFESTS_KEPT = 20
@@ -47,7 +62,11 @@ class AppendProducer(_MergeAppendFiles):
 
 
 class ReplaceProducer(_OverwriteFiles):
-    """A snapshot that adds and removes files, and drops manifests that no longer list a live file."""
+    """A snapshot that adds and removes files, and drops what no longer lists or reaches a live file."""
+
+    #: Position delete files that come with the snapshot.
+    added_deletes: Sequence[DataFile] = ()
+    _dropped_deletes: Sequence[DataFile] = ()
 
     def _process_manifests(self, manifests: list[ManifestFile]) -> list[ManifestFile]:
         kept = [
@@ -65,4 +84,87 @@ class ReplaceProducer(_OverwriteFiles):
             merge_enabled=True,
             snapshot_producer=self,
         )
-        return merger.merge_manifests(data) + other
+        return merger.merge_manifests(data) + self._delete_manifests(other)
+
+    def _delete_manifests(self, before: list[ManifestFile]) -> list[ManifestFile]:
+        """The manifests of delete files: what came is added, what has nothing left to delete is dropped."""
+        entries = [_entry(ManifestEntryStatus.ADDED, file, self._snapshot_id) for file in self.added_deletes]
+        kept: list[ManifestFile] = []
+        merge = len(before) >= _MANIFESTS_KEPT
+        used = self._used_deletes() if before and self._deleted_data_files else None
+        for manifest in before:
+            if used is None and not merge:
+                kept.append(manifest)
+                continue
+            listed = manifest.fetch_manifest_entry(self._io, discard_deleted=True)
+            dropped = [
+                entry.data_file for entry in listed if used is not None and entry.data_file.file_path not in used
+            ]
+            if not dropped and not merge:
+                kept.append(manifest)
+                continue
+            self._dropped_deletes = [*self._dropped_deletes, *dropped]
+            entries += [self._moved(entry, deleted=entry.data_file in set(dropped)) for entry in listed]
+        specs = sorted({entry.data_file.spec_id for entry in entries})
+        return [self._write([e for e in entries if e.data_file.spec_id == spec], spec) for spec in specs] + kept
+
+    def _moved(self, entry: ManifestEntry, *, deleted: bool) -> ManifestEntry:
+        """An entry of an older manifest as a new one lists it."""
+        if deleted:
+            return _entry(ManifestEntryStatus.DELETED, entry.data_file, self._snapshot_id, entry)
+        return _entry(ManifestEntryStatus.EXISTING, entry.data_file, entry.snapshot_id, entry)
+
+    def _used_deletes(self) -> set[str]:
+        """The delete files that still take rows from a file that stays; new files are too young for any of them."""
+        removed = {file.file_path for file in self._deleted_data_files}
+        used: set[str] = set()
+        for path, file in files_of(self._transaction._table, self._parent_snapshot_id).items():
+            if path not in removed:
+                used |= {
+                    delete.path
+                    for delete in file.deletes
+                    if delete.path not in used
+                    and (delete.kind is not DeleteKind.POSITION or path in named_files(self._io, delete))
+                }
+        return used
+
+    def _write(self, entries: list[ManifestEntry], spec_id: int) -> ManifestFile:
+        place = self.new_manifest_output()
+        with _DeletesWriter(self.spec(spec_id), self.schema(), place, self._snapshot_id, self._compression) as writer:
+            for entry in entries:
+                writer.add_entry(entry)
+        return writer.to_manifest_file()
+
+    def _summary(self, snapshot_properties: dict[str, str] = EMPTY_DICT) -> Summary:
+        """What pyiceberg says of the data files, and the same of the delete files."""
+        data = self._added_data_files, self._deleted_data_files
+        self._added_data_files = [*data[0], *self.added_deletes]
+        self._deleted_data_files = {*data[1], *self._dropped_deletes}
+        try:
+            return super()._summary(snapshot_properties)
+        finally:
+            self._added_data_files, self._deleted_data_files = data
+
+
+class _DeletesWriter(ManifestWriterV2):
+    """A manifest that lists delete files; pyiceberg writes those of data files only."""
+
+    def content(self) -> ManifestContent:
+        return ManifestContent.DELETES
+
+    @property
+    def _meta(self) -> dict[str, str]:
+        return {**super()._meta, "content": "deletes"}
+
+
+def _entry(
+    status: ManifestEntryStatus, file: DataFile, snapshot_id: int | None, known: ManifestEntry | None = None
+) -> ManifestEntry:
+    """A manifest entry; one that is not new keeps its sequence numbers, which say what it deletes from."""
+    return ManifestEntry.from_args(
+        status=status,
+        snapshot_id=snapshot_id,
+        sequence_number=known.sequence_number if known else None,
+        file_sequence_number=known.file_sequence_number if known else None,
+        data_file=file,
+    )

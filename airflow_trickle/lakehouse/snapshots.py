@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
-import pyarrow.parquet as pq
 from pyiceberg.manifest import DataFile, FileFormat, ManifestContent, ManifestFile
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
@@ -13,6 +13,8 @@ from pyiceberg.table.snapshots import Snapshot, SnapshotLogEntry
 from pyiceberg.transforms import IdentityTransform
 
 from airflow_trickle.errors import UnsupportedTable
+from airflow_trickle.lakehouse.deletes import DeleteIndex, LiveFile, holds_column
+from airflow_trickle.lakehouse.files import is_hidden
 
 
 @dataclass(frozen=True)
@@ -102,36 +104,33 @@ def has_snapshot(table: Table, snapshot_id: int | None) -> bool:
 
 
 def manifests_of(table: Table, snapshot_id: int | None) -> dict[str, ManifestFile]:
-    """The manifests of a snapshot by path; a snapshot with merge-on-read deletes is refused."""
+    """The manifests of a snapshot by path, those of delete files too."""
     if snapshot_id is None:
         return {}
     snapshot = table.metadata.snapshot_by_id(snapshot_id)
     if snapshot is None:
         raise _expired(table, f"snapshot {snapshot_id}")
-    manifests = {}
-    for manifest in snapshot.manifests(table.io):
-        if not (manifest.has_added_files() or manifest.has_existing_files()):
-            # It only remembers files that are gone.
-            continue
-        if manifest.content == ManifestContent.DELETES:
-            raise UnsupportedTable(
-                f"Table {name_of(table)} has merge-on-read delete files in snapshot {snapshot_id}, which this "
-                f"version does not read. Compact the table (rewrite_data_files), or let its writer use "
-                f"copy-on-write deletes (write.delete.mode=copy-on-write)."
-            )
-        manifests[manifest.manifest_path] = manifest
-    return manifests
+    return {
+        manifest.manifest_path: manifest
+        for manifest in snapshot.manifests(table.io)
+        # Others only remember files that are gone.
+        if manifest.has_added_files() or manifest.has_existing_files()
+    }
 
 
-def files_of(table: Table, snapshot_id: int | None) -> dict[str, DataFile]:
-    """The live data files of a snapshot by path."""
+def files_of(table: Table, snapshot_id: int | None) -> dict[str, LiveFile]:
+    """The live data files of a snapshot by path, each with the delete files that take rows from it."""
     return live_files(table, manifests_of(table, snapshot_id).values())
 
 
-def live_files(table: Table, manifests: object) -> dict[str, DataFile]:
-    """The live data files of some manifests by path."""
-    files: dict[str, DataFile] = {}
-    for manifest in manifests:  # type: ignore[attr-defined]
+def live_files(table: Table, manifests: Iterable[ManifestFile]) -> dict[str, LiveFile]:
+    """The live data files of some manifests by path, with those deletes that are in manifests among them."""
+    manifests = list(manifests)
+    deletes = DeleteIndex(table, [one for one in manifests if one.content == ManifestContent.DELETES])
+    files: dict[str, LiveFile] = {}
+    for manifest in manifests:
+        if manifest.content == ManifestContent.DELETES:
+            continue
         for entry in manifest.fetch_manifest_entry(table.io, discard_deleted=True):
             path = entry.data_file.file_path
             _check_readable(table, entry.data_file)
@@ -140,7 +139,8 @@ def live_files(table: Table, manifests: object) -> dict[str, DataFile]:
                     f"Table {name_of(table)} lists the data file {path} twice, and so counts its rows twice; Spark "
                     f"would read them once. Remove one of the two entries (rewrite_data_files)."
                 )
-            files[path] = entry.data_file
+            applied = deletes.of(entry.data_file, entry.sequence_number)
+            files[path] = LiveFile(entry.data_file, applied, entry.sequence_number or 0)
     return files
 
 
@@ -150,9 +150,7 @@ def _check_readable(table: Table, file: DataFile) -> None:
             f"Table {name_of(table)} has a data file in format {file.file_format.value}; this version reads "
             f"Parquet only: {file.file_path}"
         )
-    name = file.file_path.rsplit("/", 1)[-1]
-    if name.startswith(("_", ".")) or name.endswith("._COPYING_"):
-        # Spark takes such files for somebody's unfinished work and passes over them without a word.
+    if is_hidden(file.file_path):
         raise UnsupportedTable(
             f"Table {name_of(table)} has the data file {file.file_path}, whose name Spark takes for a hidden file and "
             f"does not read. Rewrite the file under another name."
@@ -162,21 +160,12 @@ def _check_readable(table: Table, file: DataFile) -> None:
     for field in spec.fields if spec else ():
         # Files taken over from Hive keep such columns in folder names only; reading them would give NULL.
         uncounted = counted and isinstance(field.transform, IdentityTransform) and field.source_id not in counted
-        if uncounted and not _holds(table, file, field.source_id):
+        if uncounted and not holds_column(table, file.file_path, field.source_id):
             raise UnsupportedTable(
                 f"Table {name_of(table)}: the data file {file.file_path} does not hold its partition column "
                 f"'{field.name}' (it stands in the folder's name only), which this version does not read. "
                 f"Rewrite the file with its writer."
             )
-
-
-def _holds(table: Table, file: DataFile, field_id: int) -> bool:
-    """Whether a file has a column; writers do not count every column, so this asks the file itself."""
-    with table.io.new_input(file.file_path).open() as stream:
-        columns = pq.read_schema(stream)
-    name, wanted = table.metadata.schema().find_column_name(field_id), str(field_id).encode()
-    ids = {column.name: (column.metadata or {}).get(b"PARQUET:field_id") for column in columns}
-    return wanted in ids.values() or (name in ids and ids[name] is None)
 
 
 def name_of(table: Table) -> str:

@@ -40,6 +40,11 @@ class Staging:
         return f"{self.table_location.rstrip('/')}/data/{self.staging_id}"
 
     @property
+    def deletes_folder(self) -> str:
+        """Where the position delete files go; Spark empties the folder of the data files when it writes."""
+        return f"{self.data_folder}-deletes"
+
+    @property
     def metadata_folder(self) -> str:
         """Where the table keeps manifests and metadata."""
         return f"{self.table_location.rstrip('/')}/metadata"
@@ -106,6 +111,7 @@ def discard(lake: Lakehouse, record: Staging) -> None:
 def remove_staged_files(io: FileIO, record: Staging) -> None:
     """Delete every file that bears the staging's id."""
     delete_folder(io, record.data_folder)
+    delete_folder(io, record.deletes_folder)
     if exists(io, record.metadata_folder):
         delete_files(
             io,

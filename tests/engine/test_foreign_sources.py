@@ -10,6 +10,8 @@ import pytest
 from pyiceberg.types import LongType
 
 from airflow_trickle import TickFailed
+from airflow_trickle.lakehouse.snapshots import files_of
+from tests.deleting import commit_files, equality_deletes, position_deletes
 from tests.engine.world import World
 
 SCHEMA = pa.schema([("id", pa.int64()), ("x", pa.int64())])
@@ -177,3 +179,56 @@ def test_a_tick_that_looked_earlier_never_comes_out_as_the_later_one(
     first.join()
     assert ticks["first"].pins != ticks["second"].pins
     assert ticks["first"].effective_at < ticks["second"].effective_at
+
+
+def test_a_source_with_merge_on_read_deletes_is_followed(world: World) -> None:
+    world.source("t", SCHEMA, [{"id": 1, "x": 1}, {"id": 2, "x": 2}, {"id": 2, "x": 2}, {"id": None, "x": 3}])
+    world.define({"c": "SELECT id, count(*) AS n FROM t GROUP BY id"})
+    assert world.tick()["c"].rows_in == 4
+    table = world.outside.load_table("default.t")
+    (path,) = files_of(table, table.metadata.current_snapshot_id)
+    table = commit_files(table, deletes=[position_deletes(table, [(path, 1)])])
+    result = world.tick()["c"]
+    # Metadata does not tell how many rows are left, so nothing is said.
+    assert (result.rows_in, result.rows_inserted, result.rows_deleted) == (None, 1, 1)
+    assert world.rows("c") == {(1, 1): 1, (2, 1): 1, (None, 1): 1}
+    commit_files(table, deletes=[equality_deletes(table, [1], [{"id": None}, {"id": 1}])])
+    world.append("t", {"id": 1, "x": 1})
+    world.tick()
+    assert world.rows("c") == {(1, 1): 1, (2, 1): 1}
+
+
+def test_deletes_from_imported_files_without_ids_are_read_by_name(world: World) -> None:
+    start(world)
+    world.append("t", {"id": 2, "x": 2}, {"id": 3, "x": 3})
+    add_file(world, "late.parquet")
+    table = world.outside.load_table("default.t")
+    (late,) = (path for path in files_of(table, table.metadata.current_snapshot_id) if "late" in path)
+    deletes = [position_deletes(table, [(late, 0)]), equality_deletes(table, [1, 2], [{"id": 2, "x": 2}])]
+    commit_files(table, deletes=deletes)
+    world.tick()
+    assert world.rows("c") == {(1, 1): 1, (3, 3): 1}
+
+
+def test_a_stream_table_that_lost_rows_to_another_writer_is_made_right_after_a_reset(world: World) -> None:
+    from airflow_trickle.engine.steer import reset
+    from airflow_trickle.lakehouse.catalog import open_lakehouse
+    from airflow_trickle.lakehouse.state import read_status
+
+    world.source("t", SCHEMA, [{"id": n, "x": n} for n in range(6)])
+    world.define(COPY)
+    world.tick()
+    table = world.outside.load_table("default.c")
+    (path,) = files_of(table, table.metadata.current_snapshot_id)
+    commit_files(table, deletes=[position_deletes(table, [(path, 0), (path, 5)])])
+    assert "was changed by another writer" in error_of(world)
+    with open_lakehouse("trickle") as lake:
+        reset(lake, read_status(lake)["default.c"])
+    world.append("t", {"id": 9, "x": 9})
+    world.delete("t", "id = 3")
+    result = world.tick()["c"]
+    assert (result.rows_inserted, result.rows_deleted) == (3, 1)
+    assert world.rows("c") == world.rows("t")
+    # The rewritten file took its deletes along.
+    table = world.outside.load_table("default.c")
+    assert all(not file.deletes for file in files_of(table, table.metadata.current_snapshot_id).values())

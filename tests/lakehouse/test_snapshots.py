@@ -13,27 +13,17 @@ import pyarrow.parquet as pq
 import pytest
 from pyiceberg.expressions import EqualTo, GreaterThanOrEqual
 from pyiceberg.io.pyarrow import schema_to_pyarrow
-from pyiceberg.manifest import (
-    DataFile,
-    DataFileContent,
-    FileFormat,
-    ManifestContent,
-    ManifestEntry,
-    ManifestEntryStatus,
-    ManifestFile,
-    ManifestWriterV2,
-)
+from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
 from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
-from pyiceberg.table.snapshots import Operation
-from pyiceberg.table.update.snapshot import _FastAppendFiles
 from pyiceberg.transforms import BucketTransform, IdentityTransform
 from pyiceberg.typedef import Record
 from pyiceberg.types import LongType, NestedField, StringType
 
 from airflow_trickle.errors import UnsupportedTable
 from airflow_trickle.lakehouse.catalog import Lakehouse
+from airflow_trickle.lakehouse.deletes import rows_of
 from airflow_trickle.lakehouse.files import spark_path
 from airflow_trickle.lakehouse.snapshots import (
     HistoryExpired,
@@ -44,6 +34,7 @@ from airflow_trickle.lakehouse.snapshots import (
     schema_of,
     version_as_of,
 )
+from tests.deleting import commit_files, delete_entry, equality_deletes, position_deletes
 
 SCHEMA = Schema(NestedField(1, "id", LongType(), required=False), NestedField(2, "kind", StringType(), required=False))
 BY_KIND = PartitionSpec(PartitionField(2, 1000, IdentityTransform(), "kind"))
@@ -340,74 +331,87 @@ def test_an_old_snapshot_has_the_columns_of_its_time_and_the_newest_the_present_
         schema_of(table, Version(first.snapshot_id, 99))
 
 
-class _DeleteManifestWriter(ManifestWriterV2):
-    """pyiceberg writes data manifests only: this one says that it lists delete files."""
-
-    def content(self) -> ManifestContent:
-        return ManifestContent.DELETES
-
-
-class _DeletesProducer(_FastAppendFiles):
-    delete_file: DataFile
-
-    def _manifests(self) -> list[ManifestFile]:
-        entry = ManifestEntry.from_args(
-            status=ManifestEntryStatus.ADDED,
-            snapshot_id=self._snapshot_id,
-            sequence_number=None,
-            file_sequence_number=None,
-            data_file=self.delete_file,
-        )
-        spec, schema = self._transaction.table_metadata.spec(), self.schema()
-        with _DeleteManifestWriter(spec, schema, self.new_manifest_output(), self._snapshot_id, "null") as writer:
-            writer.add(entry)
-        return [writer.to_manifest_file(), *self._existing_manifests()]
-
-
-def delete_by_position(table: Table, path: str, position: int) -> None:
-    """Delete one row the way a merge-on-read writer does."""
-    target = f"{table.location()}/data/deletes-{position}.parquet"
-    field_ids = pa.schema(
-        [
-            pa.field("file_path", pa.string(), False, {"PARQUET:field_id": "2147483546"}),
-            pa.field("pos", pa.int64(), False, {"PARQUET:field_id": "2147483545"}),
-        ]
-    )
-    arrow = pa.table({"file_path": [path], "pos": [position]}, schema=field_ids)
-    pq.write_table(arrow, spark_path(target))
-    transaction = table.transaction()
-    producer = _DeletesProducer(Operation.DELETE, transaction, table.io)
-    producer.delete_file = DataFile.from_args(
-        content=DataFileContent.POSITION_DELETES,
-        file_path=target,
-        file_format=FileFormat.PARQUET,
-        partition=Record(),
-        record_count=1,
-        file_size_in_bytes=1000,
-    )
-    producer.delete_file.spec_id = 0
-    producer.commit()
-    transaction.commit_transaction()
-
-
-def test_a_snapshot_with_merge_on_read_deletes_is_refused(shared_lake: Lakehouse, identifier: str) -> None:
+def test_a_data_file_knows_the_deletes_that_take_rows_from_it(shared_lake: Lakehouse, identifier: str) -> None:
     table = shared_lake.catalog.create_table(identifier, SCHEMA)
     table.append(rows((1, "a"), (2, "b"), (3, "c")))
+    table.append(rows((4, "d")))
     before = latest(table)
-    (path,) = files_of(table, before)
-    delete_by_position(table, path, 1)
-    after = latest(table)
+    path, other = sorted(files_of(table, before), key=lambda one: -files_of(table, before)[one].record_count)
+    delete = position_deletes(table, [(path, 1)])
+    commit_files(table, deletes=[delete])
     # The delete file is a real one.
-    assert table.scan().to_arrow()["id"].to_pylist() == [1, 3]
+    assert sorted(table.refresh().scan().to_arrow()["id"].to_pylist()) == [1, 3, 4]
+    old, new = files_of(table, before), files_of(table, latest(table))
+    assert [found.path for found in new[path].deletes] == [delete.file_path]
+    assert (old[path].deletes, new[other].deletes) == ((), ())
+    assert old[path] != new[path]
+    assert old[other] == new[other]
+    assert hash(new[path]) == hash(files_of(table, latest(table))[path])
+    # For pyiceberg, both are one and the same file.
+    (listed,) = (task.file for task in table.scan().plan_files() if task.file.file_path == path)
+    assert listed == old[path] == listed == new[path]
+    with pytest.raises(AttributeError, match="a live file does not change"):
+        new[path].spec_id = 7
+    assert (rows_of(old[path]), rows_of(new[path])) == (3, None)
+
+
+def test_deletes_reach_files_of_their_partition_that_were_there_before(shared_lake: Lakehouse, identifier: str) -> None:
+    table = shared_lake.catalog.create_table(identifier, SCHEMA, partition_spec=BY_KIND)
+    old = {kind: add_file(table, f"old-{kind}", rows((1, kind)), Record(kind)) for kind in "ab"}
+    table = table.refresh()
+    by_key = equality_deletes(table, [1], [{"id": 1}], partition=Record("a"))
+    by_place = position_deletes(table, [(old["b"], 0), (old["b"], 5)], partition=Record("b"), bounds=False)
+    commit_files(table, deletes=[by_key, by_place])
+    new = {kind: add_file(table, f"new-{kind}", rows((1, kind)), Record(kind)) for kind in "ab"}
+    with table.refresh().update_spec() as change:
+        change.remove_field("kind")
+    table = table.refresh()
+    everywhere = equality_deletes(table, [1], [{"id": 2}], spec=table.spec().spec_id, partition=Record())
+    commit_files(table, deletes=[everywhere])
+    found = {path: {delete.path for delete in file.deletes} for path, file in files_of(table, latest(table)).items()}
+    assert found == {
+        old["a"]: {by_key.file_path, everywhere.file_path},
+        old["b"]: {by_place.file_path, everywhere.file_path},
+        new["a"]: {everywhere.file_path},
+        new["b"]: {everywhere.file_path},
+    }
+
+
+def refused(table: Table, delete: DataFile) -> str:
+    commit_files(table, deletes=[delete])
     with pytest.raises(UnsupportedTable) as caught:
-        files_of(table, after)
-    assert str(caught.value) == (
-        f"Table {identifier} has merge-on-read delete files in snapshot {after}, which this version does not read. "
-        f"Compact the table (rewrite_data_files), or let its writer use copy-on-write deletes "
-        f"(write.delete.mode=copy-on-write)."
+        files_of(table, latest(table))
+    return str(caught.value)
+
+
+def test_a_delete_file_that_is_not_parquet_is_refused(shared_lake: Lakehouse, identifier: str) -> None:
+    table = shared_lake.catalog.create_table(identifier, SCHEMA)
+    kind = DataFileContent.EQUALITY_DELETES
+    delete = delete_entry(table, kind, f"{table.location()}/data/x.orc", 1, 9, file_format=FileFormat.ORC)
+    assert refused(table, delete) == (
+        f"Table {identifier} has a delete file in format ORC (equality delete file); this version reads Parquet only: "
+        f"{delete.file_path}. Compact the table with its writer (rewrite_data_files)."
     )
-    # The state before is still readable, and so is the one after a rewrite.
-    assert rows_in(table, before) == [(1, "a"), (2, "b"), (3, "c")]
+
+
+def test_a_delete_file_that_spark_passes_over_is_refused(shared_lake: Lakehouse, identifier: str) -> None:
+    table = shared_lake.catalog.create_table(identifier, SCHEMA)
+    delete = delete_entry(table, DataFileContent.POSITION_DELETES, f"{table.location()}/data/_x.parquet", 1, 9)
+    assert "whose name Spark takes for a hidden file and does not read" in refused(table, delete)
+
+
+def test_a_vector_without_its_place_is_refused(shared_lake: Lakehouse, identifier: str) -> None:
+    table = shared_lake.catalog.create_table(identifier, SCHEMA)
+    kind = DataFileContent.POSITION_DELETES
+    delete = delete_entry(table, kind, f"{table.location()}/data/x.puffin", 1, 9, file_format=FileFormat.PUFFIN)
+    assert "has a deletion vector in" in refused(table, delete)
+
+
+def test_an_equality_delete_without_its_column_is_refused(shared_lake: Lakehouse, identifier: str) -> None:
+    table = shared_lake.catalog.create_table(identifier, SCHEMA)
+    delete = equality_deletes(table, [1], [{"id": 1}])
+    delete[14] = [1, 2]
+    assert "lacks column 2 by which it deletes" in refused(table, delete)
 
 
 def add_file(table: Table, folder: str, arrow: pa.Table, partition: Record | None = None, **statistics: object) -> str:
