@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import argparse
 
-from benchmarks import analysis, commits, idle, parsing
+from benchmarks import analysis, commits, differential, idle, parsing
 
-PARTS = {"analysis": analysis.main, "parsing": parsing.main, "idle": idle.main, "commits": commits.main}
+PARTS = {
+    "analysis": analysis.main,
+    "parsing": parsing.main,
+    "idle": idle.main,
+    "commits": commits.main,
+    "differential": differential.main,
+}
 
 
 def main() -> None:

@@ -31,7 +31,8 @@ HOMES: dict[str, set[str]] = {
     "rich": {"cli"},
     # The engine writes its records into the lakehouse's transaction.
     "sqlalchemy": {"lakehouse", "engine"},
-    "sqlglot": {"algebra"},
+    # Blocks are made of the parser's tokens.
+    "sqlglot": {"algebra", "blocks"},
     "typer": {"cli"},
     "yaml": {"definition"},
 }
@@ -47,11 +48,13 @@ PARTS: dict[str, set[str]] = {
     "provider_info": set(),
     "definition": set(),
     "algebra": set(),
-    "analysis": {"definition", "algebra", "plan"},
+    "blocks": {"algebra"},
+    "analysis": {"definition", "algebra", "blocks", "plan"},
     "plan": {"definition", "algebra", "analysis"},
     "lakehouse": {"definition"},
     "spark": {"definition"},
-    "engine": {"lakehouse", "plan", "spark"},
+    # The tree's words for joins and set operations are the blocks' too.
+    "engine": {"algebra", "blocks", "lakehouse", "plan", "spark"},
     "runner": {"engine", "lakehouse", "plan", "spark"},
     "api": {"definition", "engine", "lakehouse", "plan", "runner", "spark"},
     "cli": {"api", "definition", "engine", "lakehouse", "plan", "runner", "spark"},

@@ -13,7 +13,7 @@ from unittest import mock
 from airflow_trickle.algebra import nodes
 from airflow_trickle.algebra.nodes import Node
 from airflow_trickle.algebra.references import parse_query
-from airflow_trickle.analysis.modes import choose_mode, obstacles_of
+from airflow_trickle.analysis.modes import choose_mode, obstacles_of_query
 from airflow_trickle.analysis.monotonicity import reads_of, short_name
 from airflow_trickle.analysis.strata import EdgeType
 from airflow_trickle.spark import embedded
@@ -101,7 +101,7 @@ def judge(text: str) -> Verdict:
     if query.tree is None:
         return Verdict("refused: " + " ".join(problem.message for problem in query.problems), "", frozenset(), ())
     reasons = dict.fromkeys(node.why for node in every_node(query.tree) if isinstance(node, nodes.Opaque))
-    obstacles = obstacles_of(query.tree, query.doubts)
+    obstacles = obstacles_of_query(query)
     mode = choose_mode("AUTO", obstacles).mode
     why = "; ".join(dict.fromkeys(obstacle.why for obstacle in obstacles))
     names = {ref.start: ref.name.casefold() for ref in query.references}

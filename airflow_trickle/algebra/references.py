@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sqlglot import Token, TokenType, exp
@@ -13,7 +13,7 @@ from sqlglot import Token, TokenType, exp
 from airflow_trickle.algebra.building import offset_of
 from airflow_trickle.algebra.functions import BARE
 from airflow_trickle.algebra.nodes import Node, Opaque, Scan
-from airflow_trickle.algebra.parsing import QUERIES, parse_statement
+from airflow_trickle.algebra.parsing import QUERIES, Statement, parse_statement
 from airflow_trickle.algebra.scope import cte_seen
 from airflow_trickle.algebra.survey import Doubt, Survey, Visit, visit_of
 from airflow_trickle.algebra.syntax import QueryProblem, refuse_sample
@@ -64,6 +64,8 @@ class ParsedQuery:
     #: Functions whose answer is not given by their arguments, in the order of the text.
     doubts: tuple[Doubt, ...] = ()
     problems: tuple[QueryProblem, ...] = ()
+    #: What the parser made of it, for those who look closer.
+    statement: Statement | None = field(default=None, repr=False, compare=False)
 
 
 def parse_query(text: str) -> ParsedQuery:
@@ -75,7 +77,7 @@ def parse_query(text: str) -> ParsedQuery:
     statement = parse_statement(text)
     if isinstance(statement, QueryProblem):
         return ParsedQuery(problems=(statement,))
-    return _Reader(statement.text).read(statement.tree, statement.tokens)
+    return replace(_Reader(statement.text).read(statement.tree, statement.tokens), statement=statement)
 
 
 def fingerprint(parsed: ParsedQuery, identifiers: Iterable[str]) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from airflow_trickle.algebra.references import ParsedQuery, parse_query
 from airflow_trickle.analysis.edges import Edge, edges_of
-from airflow_trickle.analysis.modes import Obstacle, obstacles_of
+from airflow_trickle.analysis.modes import Obstacle, obstacles_of_query
 from airflow_trickle.analysis.names import Known, Names, StreamTables, UnknownName, written
 from airflow_trickle.definition.records import PipelineDef, TableDef
 from airflow_trickle.errors import Problem
@@ -75,10 +75,10 @@ def _node(file: str, table: TableDef, names: Names, problems: list[Problem]) -> 
         table.identifier.casefold(),
         table,
         # Trees are large, and everything that is asked of them is known now.
-        replace(query, tree=None),
+        replace(query, tree=None, statement=None),
         tuple(reads),
         edges_of(query, tuple(reads)),
-        obstacles_of(query.tree, query.doubts),
+        obstacles_of_query(query),
     )
     problems.extend(_qualified_columns(node))
     return node

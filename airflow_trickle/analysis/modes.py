@@ -7,11 +7,14 @@ from dataclasses import dataclass
 
 from airflow_trickle.algebra import nodes
 from airflow_trickle.algebra.nodes import Node
+from airflow_trickle.algebra.references import ParsedQuery
 from airflow_trickle.algebra.survey import Doubt
 from airflow_trickle.analysis.monotonicity import self_reference
+from airflow_trickle.blocks.check import checked
+from airflow_trickle.blocks.shapes import NotInBlocks
 
-#: Why a query is refreshed from changes, and what this version makes of that.
-FROM_CHANGES = "every operator can be refreshed from changes; this version still recomputes it in full"
+#: Why a query is refreshed from changes.
+FROM_CHANGES = "every operator can be refreshed from changes"
 
 
 @dataclass(frozen=True, order=True)
@@ -52,6 +55,23 @@ def chances_of(tree: Node | None, doubts: Iterable[Doubt] = ()) -> tuple[Obstacl
     """
     found = {Obstacle(doubt.offset, f"{doubt.name}() {doubt.why}") for doubt in doubts}
     return tuple(sorted(found.union(one for node, one in _of_nodes(tree) if isinstance(node, nodes.TopK))))
+
+
+def obstacles_of_query(query: ParsedQuery) -> tuple[Obstacle, ...]:
+    """The same for a whole query; of one without, whether its text can be taken apart into blocks.
+
+    >>> from airflow_trickle.algebra.references import parse_query
+    >>> [one.why for one in obstacles_of_query(parse_query("SELECT * FROM a NATURAL JOIN b"))]
+    ['NATURAL JOIN is recomputed in full']
+    """
+    found = obstacles_of(query.tree, query.doubts)
+    if found or query.statement is None or query.problems:
+        return found
+    try:
+        checked(query.statement)
+    except NotInBlocks as error:
+        return (Obstacle(error.offset, error.why),)
+    return ()
 
 
 def choose_mode(requested: str, obstacles: Sequence[Obstacle], text: str = "") -> ModeChoice:

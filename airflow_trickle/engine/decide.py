@@ -46,6 +46,9 @@ class Decision:
     reason: str
     target: Frontier
     published: Published | None
+    #: Whether the published rows are those of this very query at the old frontier, and every input's way from
+    #: there to the new one is known: then the change of the inputs is enough to know.
+    from_changes: bool = False
 
     IDLE = "idle"
     SKIP = "skip"
@@ -102,14 +105,12 @@ def _compare(
         if before == target:
             return Decision(Decision.IDLE, "no input changed", target, published)
         return Decision(Decision.ADVANCE, "no input changed", target, published)
-    causes = [
-        cause
-        for ref in moved
-        if (cause := _change_of(lake, ref, before.inputs.get(ref.identifier), target.inputs[ref.identifier]))
-    ]
+    changes = [_change_of(lake, ref, before.inputs.get(ref.identifier), target.inputs[ref.identifier]) for ref in moved]
+    causes = [change.cause for change in changes if change is not None]
     if not causes:
         return Decision(Decision.ADVANCE, "inputs moved without a net change", target, published)
-    return Decision(Decision.WORK, "; ".join(causes), target, published)
+    known = all(change is None or change.is_known for change in changes)
+    return Decision(Decision.WORK, "; ".join(causes), target, published, from_changes=known)
 
 
 def _plain_cause(step: TableStep, published: Published | None, *, full_refresh: bool) -> str | None:
@@ -123,19 +124,27 @@ def _plain_cause(step: TableStep, published: Published | None, *, full_refresh: 
     return "a full refresh was asked for" if full_refresh else None
 
 
-def _change_of(lake: Lakehouse, ref: InputRef, before: Version | None, after: Version) -> str | None:
+@dataclass(frozen=True)
+class _Change:
+    """What happened to an input in words; ``is_known``: row by row, under the same columns."""
+
+    cause: str
+    is_known: bool = False
+
+
+def _change_of(lake: Lakehouse, ref: InputRef, before: Version | None, after: Version) -> _Change | None:
     """How an input changed; None only if it certainly holds the same rows under the same columns."""
     if before is None:
-        return f"{ref.name} is a new input"
+        return _Change(f"{ref.name} is a new input")
     table = lake.table(ref.identifier)
     if table is None or not has_snapshot(table, before.snapshot_id) or not has_snapshot(table, after.snapshot_id):
-        return f"the history of {ref.name} was expired or replaced"
+        return _Change(f"the history of {ref.name} was expired or replaced")
     if before.schema_id != after.schema_id:
-        return f"the columns of {ref.name} changed"
+        return _Change(f"the columns of {ref.name} changed")
     changes = file_changes(table, before.snapshot_id, after.snapshot_id)
     if certainly_no_change(table, changes, schema_of(table, after)):
         return None
-    return f"{ref.name} changed"
+    return _Change(f"{ref.name} changed", is_known=True)
 
 
 def _input_state(

@@ -93,3 +93,17 @@ def _first_lines(text: str, lines: int) -> str:
             break
         kept.append(line)
     return " ".join(kept)
+
+
+def fails_on_rows(error: Exception) -> bool:
+    """Whether an error comes from what is in some rows: a division by zero, a bad cast, two rows for one value."""
+    from pyspark.errors import (
+        ArithmeticException,
+        ArrayIndexOutOfBoundsException,
+        DateTimeException,
+        NumberFormatException,
+        SparkRuntimeException,
+    )
+
+    kinds = (ArithmeticException, ArrayIndexOutOfBoundsException, DateTimeException, NumberFormatException)
+    return isinstance(error, (*kinds, SparkRuntimeException))

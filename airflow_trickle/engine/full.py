@@ -20,7 +20,7 @@ from airflow_trickle.lakehouse.snapshots import Version, files_of, schema_of
 from airflow_trickle.plan.steps import TableStep
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
 
 
 @dataclass(frozen=True)
@@ -50,14 +50,19 @@ def input_at(lake: Lakehouse, identifier: str, version: Version) -> Input:
     return Input(table, version, tuple(files_of(table, version.snapshot_id).values()))
 
 
-def run_query(spark: SparkSession, step: TableStep, inputs: Mapping[str, Input], views: list[str]) -> DataFrame:
-    """The query's result over the inputs; the names of the views made on the way go to ``views``."""
+def input_views(spark: SparkSession, inputs: Mapping[str, Input], views: list[str]) -> dict[str, str]:
+    """By identifier: a view of each input; the names also go to ``views``, to be dropped at the end."""
     names: dict[str, str] = {}
     for identifier, source in inputs.items():
         frame = read_files(spark, source.table, schema_of(source.table, source.version), source.files)
         names[identifier] = create_view(frame)
         views.append(names[identifier])
-    return spark.sql(query_over(step, names))
+    return names
+
+
+def run_query(spark: SparkSession, step: TableStep, inputs: Mapping[str, Input], views: list[str]) -> DataFrame:
+    """The query's result over the inputs; the names of the views made on the way go to ``views``."""
+    return spark.sql(query_over(step, input_views(spark, inputs, views)))
 
 
 def target_of(lake: Lakehouse, step: TableStep, result: DataFrame, current: Table | None) -> Target:
@@ -79,7 +84,7 @@ def target_of(lake: Lakehouse, step: TableStep, result: DataFrame, current: Tabl
     return Target(step.identifier, current, after, is_new=False)
 
 
-def shaped(result: DataFrame, target: Target) -> DataFrame:
+def shaped(result: DataFrame, target: Target, *more: Column) -> DataFrame:
     """The result in the table's own types, each column marked with its field id for the Parquet writer.
 
     ``DataFrame.to(schema)`` would say the same, but the marks do not reach its files.
@@ -89,7 +94,7 @@ def shaped(result: DataFrame, target: Target) -> DataFrame:
 
     wanted = StructType.fromJson(spark_schema(target.schema, target.identifier))
     return result.select(
-        *(F.col(quoted(c.name)).cast(c.dataType).alias(c.name, metadata=c.metadata) for c in wanted.fields)
+        *(F.col(quoted(c.name)).cast(c.dataType).alias(c.name, metadata=c.metadata) for c in wanted.fields), *more
     )
 
 
@@ -104,10 +109,15 @@ class Difference:
 
 def difference(spark: SparkSession, new: DataFrame, target: Target, published: Sequence[DataFile]) -> Difference:
     """New minus published, as a bag. Computed once and kept: a query with rand() must not run twice."""
+    old = read_files(spark, target.table, target.schema, published)
+    return netted(weigh(new, 1).unionAll(weigh(old, -1)))
+
+
+def netted(weighted: DataFrame) -> Difference:
+    """Weighted rows as a difference: equal rows added up, computed once and counted."""
     from pyspark.sql import functions as F
 
-    old = read_files(spark, target.table, target.schema, published)
-    delta = net(weigh(new, 1).unionAll(weigh(old, -1))).localCheckpoint(eager=True)
+    delta = net(weighted).localCheckpoint(eager=True)
     counts = delta.agg(
         F.coalesce(F.sum(F.when(F.col(WEIGHT) > 0, F.col(WEIGHT))), F.lit(0)).alias("inserted"),
         F.coalesce(F.sum(F.when(F.col(WEIGHT) < 0, -F.col(WEIGHT))), F.lit(0)).alias("deleted"),

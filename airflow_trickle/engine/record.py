@@ -46,7 +46,9 @@ class Refresh:
         return f"tick {self.tick.tick_id}"
 
 
-def summary_of(run: Refresh, frontier: Frontier, *, inserted: int, deleted: int, epoch: int) -> dict[str, str]:
+def summary_of(
+    run: Refresh, frontier: Frontier, *, mode: Mode, inserted: int, deleted: int, epoch: int
+) -> dict[str, str]:
     """What a snapshot says of itself: the truth about how far the table has read."""
     said = json.loads(frontier.as_json())
     return {
@@ -56,7 +58,7 @@ def summary_of(run: Refresh, frontier: Frontier, *, inserted: int, deleted: int,
         "trickle.tick": run.tick.tick_id,
         "trickle.effective-at": clock.text_of(run.tick.effective_at),
         "trickle.definition": run.step.definition,
-        "trickle.mode": Mode.FULL.value,
+        "trickle.mode": mode.value,
         "trickle.rows-inserted": str(inserted),
         "trickle.rows-deleted": str(deleted),
     }
@@ -68,6 +70,7 @@ def note_progress(
     decision: Decision,
     staged: Staged | None = None,
     epoch: int | None = None,
+    mode: Mode | None = None,
 ) -> None:
     """Write the status that goes with a commit, or with finding that nothing changed."""
     published = decision.published
@@ -76,8 +79,6 @@ def note_progress(
         "name": run.step.name,
         "pipeline": run.tick.pipeline,
         "status": Status.ACTIVE.value,
-        # What this version does, whatever the plan would allow.
-        "mode": Mode.FULL.value,
         "definition": run.step.definition,
         "frontier": decision.target,
         "effective_at": run.tick.effective_at,
@@ -86,6 +87,8 @@ def note_progress(
         "error": None,
         "error_at": None,
     }
+    if mode is not None:
+        values["mode"] = mode.value
     if staged is not None:
         values |= {
             "metadata_location": staged.location,

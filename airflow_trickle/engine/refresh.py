@@ -15,9 +15,12 @@ from typing import TYPE_CHECKING
 from sqlalchemy import Connection
 
 from airflow_trickle import clock
+from airflow_trickle.blocks.shapes import NotInBlocks
 from airflow_trickle.engine.decide import Decision, decide
-from airflow_trickle.engine.failures import explained
-from airflow_trickle.engine.full import Input, difference, input_at, run_query, shaped, target_of
+from airflow_trickle.engine.differential import changed_inputs, published_change, why_full_is_cheaper
+from airflow_trickle.engine.failures import explained, fails_on_rows
+from airflow_trickle.engine.full import Difference, Input, difference, input_at, input_views, shaped, target_of
+from airflow_trickle.engine.inputs import query_over
 from airflow_trickle.engine.record import Refresh, add_history, note_progress, record_failure, summary_of
 from airflow_trickle.engine.write import Written, write_all, write_difference
 from airflow_trickle.errors import LeaseHeld, RefreshFailed, TrickleError, UnsupportedTable, WarehouseUnavailable
@@ -69,11 +72,6 @@ def refresh(
         raise told from error
     log.info(describe(result))
     return (result,)
-
-
-def _why_full(step: TableStep) -> str:
-    """Why a table was recomputed in full; one that could be refreshed from changes has to wait for that."""
-    return step.reason if step.mode == Mode.FULL.value else "AUTO: every query is recomputed in full in this version"
 
 
 def _told(step: TableStep, error: Exception) -> TrickleError:
@@ -159,7 +157,11 @@ class _Work:
     session: SparkSession
     target: Target
     inputs: dict[str, Input]
+    #: By identifier: the view of each input.
+    names: dict[str, str]
     result: DataFrame
+    #: Fills with the views made on the way.
+    views: list[str]
 
     @property
     def size(self) -> int:
@@ -170,6 +172,11 @@ class _Work:
     def rows_in(self) -> int | None:
         """Rows of all inputs, if metadata alone can tell."""
         return total_rows(file for source in self.inputs.values() for file in source.files)
+
+    @property
+    def same_schema(self) -> bool:
+        """Whether the table keeps its columns."""
+        return not self.target.is_new and same_columns(self.target.schema, self.target.table.metadata.schema())
 
 
 def _recompute(run: Refresh, decision: Decision, lease: Lease) -> TableResult:
@@ -199,10 +206,11 @@ def _analysed(
     run: Refresh, decision: Decision, session: SparkSession, inputs: dict[str, Input], views: list[str]
 ) -> _Work:
     lake, step = run.lake, run.step
-    result = run_query(session, step, inputs, views)
+    names = input_views(session, inputs, views)
+    result = session.sql(query_over(step, names))
     published = decision.published
     current = lake.table_at(step.identifier, published.location) if published else None
-    return _Work(session, target_of(lake, step, result, current), inputs, result)
+    return _Work(session, target_of(lake, step, result, current), inputs, names, result, views)
 
 
 def _publish(run: Refresh, decision: Decision, lease: Lease, work: _Work) -> TableResult:
@@ -218,15 +226,24 @@ def _publish(run: Refresh, decision: Decision, lease: Lease, work: _Work) -> Tab
     )
     try:
         make_folder(target.table.io, record.data_folder)
-        change = _write(work, decision, record)
+        way, change = _write(run, work, decision, record)
         if change is None:
-            return _same_result(run, decision, lease, work, record)
-        return _commit(run, decision, lease, work, record, change)
+            return _same_result(run, decision, lease, way, record)
+        return _commit(run, decision, lease, work, way, record, change)
     except BaseException:
         # The first error is the one to show; what cannot be removed now is removed by the next tick.
         with suppress(TrickleError, OSError):
             stagings.discard(lake, record)
         raise
+
+
+@dataclass(frozen=True)
+class _Way:
+    """How the new state was found, why so, and how many rows were read for it."""
+
+    mode: Mode
+    reason: str
+    rows_in: int | None
 
 
 @dataclass(frozen=True)
@@ -236,43 +253,87 @@ class _Change:
     deleted: int
 
 
-def _write(work: _Work, decision: Decision, record: stagings.Staging) -> _Change | None:
-    """Write the files of the new state; None when it is the published one."""
-    new = shaped(work.result, work.target)
+def _write(run: Refresh, work: _Work, decision: Decision, record: stagings.Staging) -> tuple[_Way, _Change | None]:
+    """Write the files of the new state; no change when it is the published one."""
     version = decision.published.version if decision.published else None
     held = list(files_of(work.target.table, version.snapshot_id).values()) if version else []
-    if not held:
-        written = write_all(new, work.target, record, work.size)
-        if decision.published is not None and not written.added and _same_schema(work.target):
-            return None
-        return _Change(written, written.net_rows, 0)
-    change = difference(work.session, new, work.target, held)
-    if not change.inserted and not change.deleted and _same_schema(work.target):
-        return None
+    way, change = _from_changes(run, work, decision)
+    if way.mode is Mode.FULL:
+        new = shaped(work.result, work.target)
+        if not held:
+            written = write_all(new, work.target, record, work.size)
+            if decision.published is not None and not written.added and work.same_schema:
+                return way, None
+            return way, _Change(written, written.net_rows, 0)
+        change = difference(work.session, new, work.target, held)
+    if change is None or (not change.inserted and not change.deleted and work.same_schema):
+        return way, None
     written = write_difference(work.session, change, work.target, record, held, work.size)
-    return _Change(written, change.inserted, change.deleted)
+    return way, _Change(written, change.inserted, change.deleted)
 
 
-def _same_schema(target: Target) -> bool:
-    return not target.is_new and same_columns(target.schema, target.table.metadata.schema())
+def _from_changes(run: Refresh, work: _Work, decision: Decision) -> tuple[_Way, Difference | None]:
+    """The change of the table from those of its inputs, if that is possible and worth it; else the way is FULL."""
+    step, published = run.step, decision.published
+
+    def full(*why: str) -> tuple[_Way, None]:
+        return _Way(Mode.FULL, "; ".join((decision.reason, *why)), work.rows_in), None
+
+    if step.mode == Mode.FULL.value:
+        return full(step.reason)
+    if not decision.from_changes or published is None or published.frontier is None:
+        return full()
+    asked = step.requested_mode == Mode.DIFFERENTIAL.value
+    inputs = changed_inputs(run.lake, work.inputs, published.frontier)
+    why = None if asked else why_full_is_cheaper(inputs)
+    if why is None and not work.same_schema:
+        why = "the columns of its result are others now"
+    if why is None:
+        try:
+            change = published_change(
+                work.session, step, inputs, work.names, work.target, published.version, work.views
+            )
+        except NotInBlocks as error:
+            why = error.why
+        except Exception as error:
+            if asked or not fails_on_rows(error):
+                raise
+            # Rows of before meet rows of after on the way; the query itself may well run.
+            log.warning("%s: computing its change failed, so it is computed in full: %s", step.name, error)
+            why = "computing the change failed on rows that the query itself may not have"
+        else:
+            changed = sum(one.changes.rows for one in inputs.values())
+            how = "refresh_mode: DIFFERENTIAL" if asked else "AUTO: from changes"
+            return _Way(Mode.DIFFERENTIAL, f"{decision.reason}; {how}", changed), change
+    if asked:
+        raise RefreshFailed(
+            f"{step.declared_at}: stream table '{step.name}' cannot be refreshed from changes, because {why}. Nothing "
+            f"was published. Set refresh_mode: AUTO to have it recomputed in full when needed."
+        )
+    return full(f"AUTO: full because {why}")
 
 
-def _same_result(run: Refresh, decision: Decision, lease: Lease, work: _Work, record: stagings.Staging) -> TableResult:
+def _same_result(run: Refresh, decision: Decision, lease: Lease, way: _Way, record: stagings.Staging) -> TableResult:
     """Nothing to publish: note only how far the inputs were read."""
     assert decision.published is not None  # noqa: S101 - a first refresh always publishes
-    result = _result(
-        run, decision, work, epoch=decision.published.epoch, snapshot=decision.published.version.snapshot_id
-    )
+    published = decision.published
+    result = _result(run, way, epoch=published.epoch, snapshot=published.version.snapshot_id)
     stagings.discard(run.lake, record)
     with run.lake.database.transaction() as connection:
         require(run.lake, connection, lease)
-        note_progress(run, connection, decision)
+        note_progress(run, connection, decision, mode=way.mode)
         add_history(run, connection, result, "NO_CHANGE")
     return result
 
 
 def _commit(
-    run: Refresh, decision: Decision, lease: Lease, work: _Work, record: stagings.Staging, change: _Change
+    run: Refresh,
+    decision: Decision,
+    lease: Lease,
+    work: _Work,
+    way: _Way,
+    record: stagings.Staging,
+    change: _Change,
 ) -> TableResult:
     epoch = (decision.published.epoch if decision.published else 0) + 1
     staged = stage(
@@ -281,34 +342,28 @@ def _commit(
         record,
         added=change.written.added,
         removed=change.written.removed,
-        summary=summary_of(run, decision.target, inserted=change.inserted, deleted=change.deleted, epoch=epoch),
+        summary=summary_of(
+            run, decision.target, mode=way.mode, inserted=change.inserted, deleted=change.deleted, epoch=epoch
+        ),
     )
-    result = _result(run, decision, work, epoch=epoch, snapshot=staged.snapshot_id, change=change)
+    result = _result(run, way, epoch=epoch, snapshot=staged.snapshot_id, change=change)
 
     def also(connection: Connection) -> None:
         require(run.lake, connection, lease)
-        note_progress(run, connection, decision, staged, epoch)
+        note_progress(run, connection, decision, staged, epoch, mode=way.mode)
         add_history(run, connection, result, "REFRESH" if decision.published else "INITIALIZE")
 
     commit(run.lake, [staged], also)
     return result
 
 
-def _result(
-    run: Refresh,
-    decision: Decision,
-    work: _Work,
-    *,
-    epoch: int,
-    snapshot: int | None,
-    change: _Change | None = None,
-) -> TableResult:
+def _result(run: Refresh, way: _Way, *, epoch: int, snapshot: int | None, change: _Change | None = None) -> TableResult:
     return TableResult(
         table=run.step.name,
         status=Status.ACTIVE,
-        mode=Mode.FULL,
-        reason=f"{decision.reason}; {_why_full(run.step)}",
-        rows_in=work.rows_in,
+        mode=way.mode,
+        reason=way.reason,
+        rows_in=way.rows_in,
         rows_inserted=change.inserted if change else 0,
         rows_deleted=change.deleted if change else 0,
         snapshot_id=snapshot,

@@ -39,14 +39,11 @@ def _found(pipeline: PipelineDef, refreshes: Sequence[RefreshStep]) -> Iterator[
                 "Set diamond_consistency: none to publish its tables one by one.",
             )
         for table in step.tables:
-            yield from _of_table(table, at[table.name], pipeline, step)
+            yield from _of_table(table, at[table.name], pipeline)
 
 
-def _of_table(table: TableStep, at: Position, pipeline: PipelineDef, step: RefreshStep) -> Iterator[Blocker]:
+def _of_table(table: TableStep, at: Position, pipeline: PipelineDef) -> Iterator[Blocker]:
     whose = f"stream table '{table.name}': "
-    if table.requested_mode == "DIFFERENTIAL" and step.kind is not UnitKind.CYCLE:
-        message = f"{whose}refresh_mode: DIFFERENTIAL cannot be run by this version yet."
-        yield _blocker(at, message, "Leave it out: AUTO recomputes in full until then.")
     if not same_schedule(table.schedule, pipeline.schedule):
         ours = f"'{pipeline.schedule}'" if pipeline.schedule else "none"
         message = (

@@ -8,7 +8,7 @@ from typing import Any
 
 from airflow_trickle.algebra.references import parse_query
 from airflow_trickle.algebra.render import tree_text
-from airflow_trickle.analysis.modes import obstacle_of, obstacles_of
+from airflow_trickle.analysis.modes import obstacle_of, obstacles_of_query
 from airflow_trickle.definition.words import listed
 from airflow_trickle.plan.build import PlannedProject
 from airflow_trickle.plan.explain import TableNames, table_json
@@ -52,8 +52,7 @@ def explain_table_json(planned: PlannedProject, identifier: str) -> dict[str, An
         "query": table.query,
         "operators": operators.splitlines(),
         "full_because": [
-            {"line": query.text.count("\n", 0, one.offset) + 1, "why": one.why}
-            for one in obstacles_of(query.tree, query.doubts)
+            {"line": query.text.count("\n", 0, one.offset) + 1, "why": one.why} for one in obstacles_of_query(query)
         ],
         "mutual_recursion": _mutual(plan, table),
     }

@@ -16,7 +16,7 @@ import pytest
 from airflow_trickle.algebra import nodes
 from airflow_trickle.algebra.references import parse_query
 from airflow_trickle.algebra.render import tree_text
-from airflow_trickle.analysis.modes import obstacles_of
+from airflow_trickle.analysis.modes import obstacles_of_query
 from airflow_trickle.analysis.monotonicity import reads_of
 
 FOLDER = Path(__file__).parent / "golden" / "trees"
@@ -45,7 +45,7 @@ def found(query):
     for ref in parsed.references:
         read = reads.get(ref.start)
         lines.append(f"{ref.name}: {f'{read.type.value} because {read.because}' if read else 'read by nothing'}")
-    lines += [f"full because {one.why}" for one in obstacles_of(parsed.tree, parsed.doubts)]
+    lines += [f"full because {one.why}" for one in obstacles_of_query(parsed)]
     tree = "\n".join(f"    {line}".rstrip() for line in tree_text(parsed.tree).splitlines())
     return "\n\n".join(part for part in (tree, "\n".join(lines)) if part)
 

@@ -139,8 +139,7 @@ def test_plan(shell: Shell) -> None:
     assert shell.ok("plan").out == (
         "Pipeline good (dags/good.yaml): 1 table, schedule 1h\n"
         "  pin      t (default.t)\n"
-        "  refresh  a  DIFFERENTIAL (AUTO: every operator can be refreshed from changes; this version still recomputes "
-        "it in full)\n"
+        "  refresh  a  DIFFERENTIAL (AUTO: every operator can be refreshed from changes)\n"
         "           reads t (default.t)\n"
     )
     shell.write("dags/slip.yaml", SLIP)

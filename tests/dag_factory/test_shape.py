@@ -47,7 +47,6 @@ sources: [s]
 stream_tables:
   t: {query: SELECT x FROM s, schedule: 5m}
 """
-DIFFERENTIAL = "pipeline: d\nsources: [s]\nstream_tables:\n  t: {query: SELECT x FROM s, refresh_mode: DIFFERENTIAL}\n"
 
 
 def test_every_stratum_is_a_task_group_and_tasks_keep_their_names(write: Write) -> None:
@@ -94,7 +93,6 @@ def test_a_single_stratum_needs_no_task_group(write: Write) -> None:
             "stream table 't': its schedule is '5m' and the pipeline's is '1h'; this version cannot run a schedule per "
             "table yet. Leave it out.",
         ),
-        (DIFFERENTIAL, "stream table 't': refresh_mode: DIFFERENTIAL cannot be run by this version yet."),
     ],
 )
 def test_what_cannot_be_run_yet_is_refused_with_the_reason_beside_the_others(
@@ -114,3 +112,10 @@ def test_a_diamond_that_is_dissolved_is_run_table_by_table(write: Write) -> None
     (dag,) = build_dags(write({"d.yaml": DIAMOND + "diamond_consistency: none\n"}), {})
 
     assert sorted(task.task_id for task in dag.tasks) == ["both", "left_arm", "pin", "right_arm"]
+
+
+def test_a_table_that_is_refreshed_from_changes_only_is_a_task_like_any_other(write: Write) -> None:
+    text = "pipeline: d\nsources: [s]\nstream_tables:\n  t: {query: SELECT x FROM s, refresh_mode: DIFFERENTIAL}\n"
+    (dag,) = build_dags(write({"d.yaml": text}), {})
+
+    assert sorted(task.task_id for task in dag.tasks) == ["pin", "t"]

@@ -1,0 +1,312 @@
+"""Aggregates and windows: recompute what is touched.
+
+    K = the keys of the changed rows;   Δ = γ(L' ⋉ K)  -  γ(L ⋉ K)
+
+γ stands for GROUP BY with its keys, or for windows with their common PARTITION BY. What is taken away is read
+from the published table where that shows the keys, so that it is exactly what stands there: a sum of doubles or
+a tie in an ORDER BY may come out otherwise when it is computed once more. Elsewhere γ must be exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from airflow_trickle.blocks.check import expressions, selects
+from airflow_trickle.blocks.expressions import (
+    folded,
+    has_rows_frame,
+    has_sliding_window,
+    is_one_word,
+    partition_keys,
+    position_in,
+    window_of,
+    without_over,
+)
+from airflow_trickle.blocks.shapes import (
+    Call,
+    Derived,
+    Item,
+    NotInBlocks,
+    Query,
+    Select,
+    SetOperation,
+    Span,
+    SubqueryKind,
+)
+from airflow_trickle.engine.delta.context import Context, Scope, Version, weighted
+from airflow_trickle.engine.delta.joins import Term, all_of
+from airflow_trickle.engine.delta.merging import Merging, merge_of
+from airflow_trickle.engine.delta.selects import Block
+from airflow_trickle.engine.zset import RESERVED, quoted
+
+#: Aggregates whose answer does not depend on the order of the rows, whatever the type.
+_EXACT = frozenset(
+    ["any", "approx_count_distinct", "bit_and", "bit_or", "bit_xor", "bool_and", "bool_or", "count", "count_if"]
+).union(["every", "grouping", "grouping_id", "max", "min", "regr_count", "some"])
+#: Those whose answer does not if it is not a floating-point number.
+_EXACT_UNLESS_FLOAT = frozenset({"sum", "try_sum", "avg", "mean", "try_avg"})
+_RANKS = frozenset({"rank", "dense_rank", "percent_rank", "cume_dist"})
+_FLOATS = ("float", "double")
+
+
+@dataclass(frozen=True)
+class Touched:
+    """How a block with groups or partitions is recomputed: by which keys, and where the result shows them."""
+
+    #: The keys as expressions over the rows of the block; empty: everything is recomputed.
+    keys: tuple[Span, ...]
+    #: By key: the position of the column that shows it, None if none does.
+    shown: tuple[int | None, ...]
+
+
+def calls_of(context: Context, select: Select) -> list[Call]:
+    """The aggregates and window functions of a SELECT."""
+    return list(context.blocks.calls(*(item.span for item in select.items), select.having, select.qualify))
+
+
+def is_grouped(select: Select, calls: list[Call]) -> bool:
+    """Whether a SELECT makes one row of several."""
+    return (
+        select.group is not None
+        or select.having is not None
+        or any(call.over is None and call.window is None for call in calls)
+    )
+
+
+def touched_by(block: Block) -> Touched:
+    """The keys by which the rows of a block belong together."""
+    select, blocks, calls = block.select, block.context.blocks, calls_of(block.context, block.select)
+    windows = [call for call in calls if call.over is not None or call.window is not None]
+    if is_grouped(select, calls):
+        if windows or select.sets:
+            return Touched((), ())
+        found = list(_group_keys(block, calls))
+    else:
+        partitions = [partition_keys(blocks, window_of(blocks, call, select.windows)) for call in windows]
+        texts = {tuple(folded(blocks, key) for key in keys) for keys in partitions}
+        if len(texts) != 1:
+            return Touched((), ())
+        found = [(key, None) for key in partitions[0]]
+    keys = [key for key, _ in found]
+    if any(True for _ in blocks.subqueries(*keys)) or any(has_sliding_window(blocks, key) for key in keys):
+        return Touched((), ())
+    shown = tuple(_shown_at(block, key) if at is None else at for key, at in found)
+    return Touched(tuple(key for key, _ in found), shown)
+
+
+def _group_keys(block: Block, calls: list[Call]) -> Iterator[tuple[Span, int | None]]:
+    """The keys of GROUP BY: expressions, positions, aliases; with the column they were named by."""
+    select, blocks = block.select, block.context.blocks
+    if select.group_all:
+        if any(item.star is not None for item in select.items):
+            raise NotInBlocks("GROUP BY ALL with a star is recomputed in full", select.span.start)
+        for at, item in enumerate(select.items):
+            if not any(_within(call.span, item.span) for call in calls):
+                yield item.span, at
+        return
+    for key in select.keys:
+        text, position = blocks.slice(key), position_in(blocks, key)
+        if position is not None:
+            at = position - 1
+            if any(item.star is not None for item in select.items[: at + 1]):
+                raise NotInBlocks("GROUP BY a position behind a star is recomputed in full", key.start)
+            yield select.items[at].span, at
+            continue
+        named = _item_named(select.items, text) if is_one_word(blocks, key) else None
+        if named is not None and not _is_column(block, text):
+            yield select.items[named].span, named
+            continue
+        yield key, None
+
+
+def _item_named(items: tuple[Item, ...], text: str) -> int | None:
+    name = text.strip("`").casefold()
+    found = [at for at, item in enumerate(items) if item.alias and item.alias.strip("`").casefold() == name]
+    return found[0] if found else None
+
+
+def _is_column(block: Block, text: str) -> bool:
+    """Whether a name is that of a column of the relations: then it is not the alias of an output."""
+    return block.context.bench.resolves(block.sql(all_of(block.count, Version.NEW), columns=text, grouped=False))
+
+
+def _within(inner: Span, outer: Span) -> bool:
+    return outer.start <= inner.start and inner.end <= outer.end
+
+
+def _shown_at(block: Block, key: Span) -> int | None:
+    """The position of the column that is exactly a key."""
+    if any(item.star is not None for item in block.select.items):
+        return None
+    blocks = block.context.blocks
+    wanted = folded(blocks, key)
+    return next((at for at, item in enumerate(block.select.items) if folded(blocks, item.span) == wanted), None)
+
+
+# --- exactness -------------------------------------------------------------------------------------
+
+
+def why_inexact(block: Block) -> str | None:
+    """Why a block may come out otherwise when it is computed once more from the same rows; None if it cannot."""
+    context = block.context
+    sums: list[Call] = []
+    for call in calls_of(context, block.select):
+        over = call.over is not None or call.window is not None
+        name = call.name
+        if over and name in _RANKS:
+            continue
+        if over and _ties_matter(block, call):
+            return f"{name}() over rows that tie in its ORDER BY"
+        if name in _EXACT:
+            continue
+        if name not in _EXACT_UNLESS_FLOAT:
+            return f"{name}()"
+        sums.append(call)
+    texts = [context.expression(without_over(context.blocks, call), Version.NEW, block.scope) for call in sums]
+    if texts:
+        # Without WHERE, which may name columns of a query around this one.
+        everything = all_of(block.count, Version.NEW)
+        sql = block.sql(everything, columns=", ".join(texts), grouped=False, filtered=False)
+        for call, column in zip(sums, context.bench.columns(sql), strict=True):
+            if column.type in _FLOATS:
+                return f"{call.name}() of floating-point numbers"
+    return None
+
+
+def _ties_matter(block: Block, call: Call) -> bool:
+    """Whether a window function counts rows rather than values, so that it matters how ties fall."""
+    if call.name not in _EXACT and call.name not in _EXACT_UNLESS_FLOAT:
+        return True
+    blocks = block.context.blocks
+    return has_rows_frame(blocks, window_of(blocks, call, block.select.windows))
+
+
+def require_exact(context: Context, query: Query, scope: Scope) -> None:
+    """Refuses a part of a query, other than its outermost SELECT, that may come out otherwise each time.
+
+    Such a part is computed anew at every refresh, over the rows before and after; the rows that it made at an
+    earlier refresh could then not be found again.
+    """
+    for one in _queries(context, query):
+        if one.limit is not None or one.skip is not None:
+            raise NotInBlocks("LIMIT inside a query takes any of the rows that tie", one.span.start)
+    for select in selects(context.blocks, query):
+        why = why_inexact(Block(context, select, scope, {}))
+        if why is not None:
+            raise NotInBlocks(f"{why} inside a query may come out otherwise each time", select.span.start)
+
+
+def _queries(context: Context, query: Query) -> Iterator[Query]:
+    yield query
+    for cte in query.ctes:
+        yield from _queries(context, cte.query)
+    if isinstance(query.body, Query):
+        yield from _queries(context, query.body)
+    elif isinstance(query.body, SetOperation):
+        yield from _queries(context, query.body.left)
+        yield from _queries(context, query.body.right)
+    elif isinstance(query.body, Select):
+        for part in inner_queries(context, query.body):
+            yield from _queries(context, part)
+
+
+def inner_queries(context: Context, select: Select) -> Iterator[Query]:
+    """The queries inside a SELECT: derived tables, and subqueries of expressions."""
+    for source in select.sources:
+        if isinstance(source.relation, Derived):
+            yield source.relation.query
+    for subquery in context.blocks.subqueries(*expressions(select)):
+        one = subquery.query
+        # Whether there is a row does not depend on which rows LIMIT takes.
+        if subquery.kind is SubqueryKind.EXISTS and one.limit is not None and one.skip is None:
+            one = replace(one, limit=None)
+        yield one
+
+
+# --- the change ------------------------------------------------------------------------------------
+
+
+def change_of_groups(block: Block, published: str | None) -> str | None:
+    """The change of a SELECT with groups or windows; ``published`` is the view of the rows that it replaces."""
+    count = block.count
+    terms = block.row_terms()
+    everything = block.changed_elsewhere()
+    if not terms and not everything:
+        return None
+    touched = Touched((), ()) if everything else touched_by(block)
+    shown = published is not None and all(at is not None for at in touched.shown) and _one_by_one(block, published)
+    if not shown:
+        why = why_inexact(block)
+        if why is not None:
+            raise NotInBlocks(f"{why} may come out otherwise each time, and the result does not show its keys")
+    merge = merge_of(block, touched.keys, touched.shown) if shown and not everything and _is_plain(block) else None
+    if published is not None and merge is not None and why_inexact(block) is None:
+        return Merging(block, merge, published).change(terms)
+    new, old = all_of(count, Version.NEW), all_of(count, Version.OLD)
+    if not touched.keys:
+        if not everything and terms and not _any_row(block, terms):
+            return None
+        before = f"SELECT * FROM {quoted(published)}" if published is not None else block.sql(old)
+        return f"{weighted(block.sql(new), 1)} UNION ALL {weighted(before, -1)}"
+    view = _keep_keys(block, terms, touched)
+    if view is None:
+        return None
+    condition = _among(block, touched, view)
+    after = block.sql(replace(new, conditions=(condition,)))
+    if shown:
+        before = _published_among(block, touched, view, str(published))
+    else:
+        before = block.sql(replace(old, conditions=(condition,)))
+    return f"{weighted(after, 1)} UNION ALL {weighted(before, -1)}"
+
+
+def _one_by_one(block: Block, published: str) -> bool:
+    """Whether each item of SELECT is one column of the result; a generator may make several."""
+    columns = block.context.bench.columns(f"SELECT * FROM {quoted(published)}")
+    return len(columns) == len(block.select.items)
+
+
+def _is_plain(block: Block) -> bool:
+    """Whether a SELECT has groups by keys or one group of all rows, and no windows."""
+    calls = calls_of(block.context, block.select)
+    return is_grouped(block.select, calls) and all(call.over is None and call.window is None for call in calls)
+
+
+def _key_columns(block: Block, touched: Touched, version: Version) -> list[str]:
+    return [block.context.expression(key, version, block.scope) for key in touched.keys]
+
+
+def _keep_keys(block: Block, terms: list[Term], touched: Touched) -> str | None:
+    parts = []
+    for term in terms:
+        columns = ", ".join(
+            f"{text} AS {quoted(f'{RESERVED}k{number}')}"
+            for number, text in enumerate(_key_columns(block, touched, term.inner))
+        )
+        parts.append(block.sql(replace(term, weight=""), columns=columns, grouped=False, distinct=True))
+    sql = parts[0] if len(parts) == 1 else f"SELECT DISTINCT * FROM ({' UNION ALL '.join(parts)})"
+    return block.context.bench.keep(sql, "the keys of the changed rows")
+
+
+def _any_row(block: Block, terms: list[Term]) -> bool:
+    parts = [block.sql(replace(term, weight=""), columns="1 AS one", grouped=False) for term in terms]
+    sql = f"SELECT * FROM ({' UNION ALL '.join(parts)}) LIMIT 1"
+    return block.context.bench.keep(sql, "whether any row changed") is not None
+
+
+def _among(block: Block, touched: Touched, view: str) -> str:
+    texts = _key_columns(block, touched, Version.NEW)
+    equal = " AND ".join(f"{quoted(f'{RESERVED}k{number}')} <=> ({text})" for number, text in enumerate(texts))
+    return f"EXISTS (SELECT 1 FROM {quoted(view)} WHERE {equal})"
+
+
+def _published_among(block: Block, touched: Touched, view: str, published: str) -> str:
+    names = [column.name for column in block.context.bench.columns(f"SELECT * FROM {quoted(published)}")]
+    equal = " AND ".join(
+        f"{quoted(f'{RESERVED}k{number}')} <=> {RESERVED}p.{quoted(names[at])}"
+        for number, at in enumerate(touched.shown)
+        if at is not None
+    )
+    table = f"{quoted(published)} AS {RESERVED}p"
+    return f"SELECT * FROM {table} WHERE EXISTS (SELECT 1 FROM {quoted(view)} WHERE {equal})"

@@ -1,0 +1,222 @@
+"""How the joined rows of a FROM clause change: a sum of terms, each of which reads one state of every relation.
+
+With L for all relations before R, ⋉ for "has a partner in", and ' for the state after:
+
+    Δ(L ⋈ R) = ΔL ⋈ R'  +  L ⋈ ΔR
+    Δ(L ⟕ R) = ΔL ⟕ R'  +  A ⟕ R'  -  A ⟕ R          where A = L ⋉ ΔR: the rows whose partners may have changed
+    Δ(L ⟖ R) = L' ⟖ ΔR  +  L' ⟖ B  -  L ⟖ B          where B = R ⋉ ΔL
+    Δ(L ⟗ R) = Δ(L ⟕ R)  +  the change of R without a partner in L
+    semi and anti joins are as ⟕: L decides which rows there are, R only whether they stay.
+
+A and B may hold rows too many: what a row yields before and after then cancels out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from airflow_trickle.algebra.nodes import JoinKind
+from airflow_trickle.blocks.shapes import Derived, FromItem, NotInBlocks, Select, TableName
+from airflow_trickle.engine.delta.context import Context, Scope, Version
+from airflow_trickle.engine.zset import RESERVED, WEIGHT, quoted
+
+_ROW_BY_ROW = (JoinKind.INNER, JoinKind.CROSS)
+_LEFT_DECIDES = (JoinKind.LEFT, JoinKind.SEMI, JoinKind.ANTI)
+
+
+@dataclass(frozen=True)
+class Term:
+    """One summand: the state of every relation, what each row counts, and which rows take part."""
+
+    versions: tuple[Version, ...]
+    weight: str = WEIGHT
+    conditions: tuple[str, ...] = ()
+    #: The state that subqueries in expressions read.
+    inner: Version = Version.NEW
+    #: By position: joins that are not those of the text.
+    joins: dict[int, str] = field(default_factory=dict)
+
+    def with_(self, version: Version, join: tuple[int, str] | None = None) -> Term:
+        """The same with one more relation."""
+        joins = self.joins if join is None else {**self.joins, join[0]: join[1]}
+        return replace(self, versions=(*self.versions, version), joins=joins)
+
+
+def uniform(count: int, version: Version, weight: int = 1) -> Term:
+    """All relations in one state; every row counts the same."""
+    return Term((version,) * count, f"CAST({weight} AS BIGINT)")
+
+
+def all_of(count: int, version: Version) -> Term:
+    """All relations in one state, without weights."""
+    return Term((version,) * count, "", inner=version if version is Version.OLD else Version.NEW)
+
+
+def _expanded(delta: str) -> str:
+    """The rows that came, each as often as it came, without its weight."""
+    copies = f"LATERAL VIEW explode(array_repeat(0, CAST({WEIGHT} AS INT))) AS {RESERVED}n"
+    return f"(SELECT * EXCEPT ({WEIGHT}, {RESERVED}n) FROM {delta} {copies} WHERE {WEIGHT} > 0)"
+
+
+class Joins:
+    """The terms of one FROM clause."""
+
+    def __init__(self, context: Context, select: Select, scope: Scope, deltas: dict[int, str | None]) -> None:
+        self._context = context
+        self._select = select
+        self._scope = scope
+        #: By position: the views of changed derived tables.
+        self._deltas = deltas
+
+    def terms(self) -> list[Term]:
+        """The change of all relations joined."""
+        found: list[Term] = []
+        for position, item in enumerate(self._select.sources):
+            found = self._joined(found, position, item)
+        return found
+
+    def _joined(self, prefix: list[Term], at: int, item: FromItem) -> list[Term]:
+        changed = self._is_changed(at)
+        if at == 0:
+            return [Term((Version.DELTA,))] if changed else []
+        if item.kind in _ROW_BY_ROW:
+            more = [Term((Version.OLD,) * at).with_(Version.DELTA)] if changed else []
+            return [*(term.with_(Version.NEW) for term in prefix), *more]
+        if item.using and item.kind in (JoinKind.RIGHT, JoinKind.FULL):
+            raise NotInBlocks(f"USING of a {item.kind.value} join is recomputed in full", item.relation.span.start)
+        if item.kind in _LEFT_DECIDES:
+            return self._left(prefix, at, item, changed, None)
+        if item.kind is JoinKind.RIGHT:
+            return self._right(prefix, at, item, changed, item.words, None)
+        left = self._left(prefix, at, item, changed, "LEFT JOIN")
+        return [*left, *self._without_partner(prefix, at, item, changed)]
+
+    def _left(self, prefix: list[Term], at: int, item: FromItem, changed: bool, words: str | None) -> list[Term]:
+        join = None if words is None else (at, words)
+        terms = [term.with_(Version.NEW, join) for term in prefix]
+        if changed:
+            affected = (self._has_changed_partner(at, item),)
+            for version, weight in ((Version.NEW, 1), (Version.OLD, -1)):
+                term = uniform(at, Version.OLD, weight).with_(version, join)
+                terms.append(replace(term, conditions=affected))
+        return terms
+
+    def _right(
+        self, prefix: list[Term], at: int, item: FromItem, changed: bool, words: str, join: tuple[int, str] | None
+    ) -> list[Term]:
+        terms = [Term((Version.NEW,) * at).with_(Version.DELTA, join)] if changed else []
+        if prefix:
+            affected = (self._has_partner_in(prefix, at, item),)
+            terms.append(replace(uniform(at, Version.NEW).with_(Version.OLD, join), conditions=affected))
+            terms.append(replace(uniform(at, Version.OLD, -1).with_(Version.OLD, join), conditions=affected))
+        return terms
+
+    def _without_partner(self, prefix: list[Term], at: int, item: FromItem, changed: bool) -> list[Term]:
+        """Of a full join: the rows of the right side that have no partner, with nothing on the left."""
+        nothing = Term((Version.EMPTY,) * at)
+        join = (at, "RIGHT JOIN")
+        alone = {v: f"NOT {self._has_partner_in([uniform(at, v)], at, item)}" for v in (Version.NEW, Version.OLD)}
+        terms = []
+        if changed:
+            terms.append(replace(nothing.with_(Version.DELTA, join), conditions=(alone[Version.NEW],)))
+        if prefix:
+            affected = self._has_partner_in(prefix, at, item)
+            for version, weight in ((Version.NEW, 1), (Version.OLD, -1)):
+                term = replace(nothing, weight=f"CAST({weight} AS BIGINT)").with_(Version.OLD, join)
+                terms.append(replace(term, conditions=(affected, alone[version])))
+        return terms
+
+    def _has_changed_partner(self, at: int, item: FromItem) -> str:
+        """Whether a row of the left side has a partner among the changed rows of the right one."""
+        if item.using:
+            if len(self._select.sources) > 2:
+                return "true"  # the names may be those of columns of a third relation too
+            names = ", ".join(item.using)
+            return f"({names}) IN (SELECT {names} FROM {self._bare(at, Version.DELTA)})"
+        if self._catches_names([at]):
+            return "true"
+        on = "true" if item.on is None else self._context.expression(item.on, Version.NEW, self._scope)
+        return f"EXISTS (SELECT 1 FROM {self.source(at, Version.DELTA)} WHERE {on})"
+
+    def _has_partner_in(self, prefix: list[Term], at: int, item: FromItem) -> str:
+        """Whether a row of the right side has a partner in any of some terms over the left side."""
+        if self._catches_names(list(range(at))):
+            why = "a column has the name of another relation of the join"
+            raise NotInBlocks(why, item.relation.span.start)
+        on = "true" if item.on is None else self._context.expression(item.on, Version.NEW, self._scope)
+        parts = []
+        for term in prefix:
+            where = " AND ".join(f"({part})" for part in (*term.conditions, on))
+            parts.append(f"EXISTS (SELECT 1 FROM {self.from_text(term)} WHERE {where})")
+        return parts[0] if len(parts) == 1 else f"({' OR '.join(parts)})"
+
+    def _catches_names(self, inside: list[int]) -> bool:
+        """Whether ON, moved into a subquery over some relations, could take another relation for a column of theirs."""
+        names = {
+            self._context.alias_of(source).partition("(")[0].split()[-1].strip("`").casefold()
+            for at, source in enumerate(self._select.sources)
+            if at not in inside and self._context.alias_of(source)
+        }
+        columns = {
+            column.name.casefold()
+            for at in inside
+            for column in self._context.bench.columns(f"SELECT * FROM {self._bare(at, Version.NEW)}")
+        }
+        return bool(names & columns)
+
+    # --- text --------------------------------------------------------------------------------------
+
+    def from_text(self, term: Term) -> str:
+        """FROM as the term reads it; of the first relations only, if the term has no more."""
+        parts: list[str] = []
+        for at, version in enumerate(term.versions):
+            item = self._select.sources[at]
+            words = term.joins.get(at, item.words)
+            text = self.source(at, version)
+            if at == 0:
+                parts.append(text)
+                continue
+            parts.append(f", {text}" if words == "," else f" {words} {text}")
+            # Nothing on the left: whatever the condition, no row has a partner.
+            if term.joins.get(at) == "RIGHT JOIN":
+                parts.append(" ON false")
+            elif item.on is not None:
+                parts.append(f" ON {self._context.expression(item.on, term.inner, self._scope)}")
+            elif item.using:
+                parts.append(f" USING ({', '.join(item.using)})")
+        return "".join(parts)
+
+    def source(self, at: int, version: Version) -> str:
+        """One relation in one state, with its alias."""
+        item = self._select.sources[at]
+        alias = self._context.alias_of(item)
+        if "(" in alias and version is Version.DELTA:
+            # The alias names the columns, but not the weight.
+            name, _, names = alias.partition("(")
+            listed = [part.strip() for part in names.rstrip().removesuffix(")").split(",")]
+            inner = ", ".join([*listed, WEIGHT])
+            return f"(SELECT * FROM {self._bare(at, version)} AS {RESERVED}q({inner})) {name.strip()}"
+        return f"{self._bare(at, version)} {alias}".rstrip()
+
+    def _bare(self, at: int, version: Version) -> str:
+        relation = self._select.sources[at].relation
+        if isinstance(relation, TableName):
+            views = self._context.views_of(relation, self._scope)
+            text = views.name(Version.NEW if version is Version.EMPTY else version)
+        elif isinstance(relation, Derived):
+            if version in (Version.DELTA, Version.PLUS):
+                text = quoted(str(self._deltas[at]))
+            else:
+                state = Version.NEW if version is Version.EMPTY else version
+                text = f"({self._context.render(relation.query, state, self._scope)})"
+        else:
+            text = self._context.blocks.slice(relation.span)
+        if version is Version.EMPTY:
+            return f"(SELECT * FROM {text} WHERE false)"
+        return _expanded(text) if version is Version.PLUS else text
+
+    def _is_changed(self, at: int) -> bool:
+        relation = self._select.sources[at].relation
+        if isinstance(relation, TableName):
+            return self._context.views_of(relation, self._scope).delta is not None
+        return self._deltas.get(at) is not None

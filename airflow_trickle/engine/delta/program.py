@@ -1,0 +1,129 @@
+"""The change of a whole query: CTEs and derived tables first, then its body."""
+
+from __future__ import annotations
+
+from airflow_trickle.algebra.nodes import SetKind
+from airflow_trickle.blocks.shapes import Body, ConstantRows, CteBlock, Derived, Query, Select, SetOperation, Span
+from airflow_trickle.engine.delta.context import Context, Scope, Version, Views, weighted
+from airflow_trickle.engine.delta.groups import calls_of, change_of_groups, inner_queries, is_grouped, require_exact
+from airflow_trickle.engine.delta.joins import all_of
+from airflow_trickle.engine.delta.selects import Block
+from airflow_trickle.engine.delta.sets import change_of_distinct, change_of_set, union_all
+from airflow_trickle.engine.zset import RESERVED, WEIGHT, quoted
+
+
+def change_of(context: Context, query: Query, published: str) -> str | None:
+    """The weighted rows by which a query's result changed, as SQL; None if nothing it reads changed.
+
+    Args:
+        context: The query and the states of its inputs.
+        query: Its blocks.
+        published: The view of its result before.
+
+    Raises:
+        NotInBlocks: a part of the query cannot be refreshed from changes.
+    """
+    return _query(context, query, {}, published)
+
+
+def _query(context: Context, query: Query, scope: Scope, published: str | None = None) -> str | None:
+    inner = dict(scope)
+    for cte in query.ctes:
+        if published is not None:
+            require_exact(context, cte.query, inner)
+        inner[cte.name] = _cte(context, cte, inner)
+    if published is not None:
+        _require_exact_inside(context, query.body, inner)
+        if query.limit is not None or query.skip is not None:
+            return _limited(context, query, inner, published)
+    return _body(context, query.body, inner, published)
+
+
+def _require_exact_inside(context: Context, body: Body, scope: Scope) -> None:
+    """Everything but the outermost SELECT is computed at every refresh anew, and has to come out the same."""
+    if isinstance(body, SetOperation):
+        require_exact(context, body.left, scope)
+        require_exact(context, body.right, scope)
+    elif isinstance(body, Select):
+        for query in inner_queries(context, body):
+            require_exact(context, query, scope)
+
+
+def _limited(context: Context, query: Query, scope: Scope, published: str) -> str | None:
+    """ORDER BY … LIMIT of the whole query: computed anew, and compared with what is published.
+
+    Which rows of those that tie are taken is open; the published ones are what is taken away.
+    """
+    behind_with = Query(Span(query.begin, query.span.end), (), query.body, query.order, query.limit, query.skip)
+    if not context.reads_change(behind_with, scope):
+        return None
+    after = context.render(behind_with, Version.NEW, scope)
+    return f"{weighted(after, 1)} UNION ALL {weighted(f'SELECT * FROM {quoted(published)}', -1)}"
+
+
+def _cte(context: Context, cte: CteBlock, scope: Scope) -> Views:
+    new = context.bench.view(_named(context.render(cte.query, Version.NEW, scope), cte.columns), f"{cte.name} after")
+    if not context.reads_change(cte.query, scope):
+        return Views(new, new, None)
+    delta = _query(context, cte.query, scope)
+    kept = None
+    if delta is not None:
+        kept = context.bench.keep(_named(delta, cte.columns, weight=True), f"the change of {cte.name}")
+    if kept is None:
+        return Views(new, new, None)
+    old = context.bench.view(_named(context.render(cte.query, Version.OLD, scope), cte.columns), f"{cte.name} before")
+    return Views(old, new, kept)
+
+
+def _named(sql: str, columns: str, *, weight: bool = False) -> str:
+    if not columns:
+        return sql
+    names = f"{columns}, {WEIGHT}" if weight else columns
+    return f"SELECT * FROM ({sql}) AS {RESERVED}q({names})"
+
+
+def _body(context: Context, body: Body, scope: Scope, published: str | None) -> str | None:
+    if isinstance(body, Query):
+        return _query(context, body, scope, published)
+    if isinstance(body, ConstantRows):
+        return None
+    if isinstance(body, SetOperation):
+        return _set(context, body, scope)
+    return _select(context, body, scope, published)
+
+
+def _select(context: Context, select: Select, scope: Scope, published: str | None) -> str | None:
+    block = Block(context, select, scope, _derived(context, select, scope))
+    calls = calls_of(context, select)
+    if is_grouped(select, calls) or calls:
+        delta = change_of_groups(block, None if select.distinct else published)
+    else:
+        parts = [block.sql(term) for term in block.plain_terms()]
+        delta = " UNION ALL ".join(parts) if parts else None
+    if delta is None or not select.distinct:
+        return delta
+    return change_of_distinct(context, delta, block.sql(all_of(block.count, Version.NEW)))
+
+
+def _derived(context: Context, select: Select, scope: Scope) -> dict[int, str | None]:
+    """By position: the view of the change of each derived table that changed."""
+    found: dict[int, str | None] = {}
+    for at, source in enumerate(select.sources):
+        relation = source.relation
+        if not isinstance(relation, Derived) or not context.reads_change(relation.query, scope):
+            continue
+        delta = _query(context, relation.query, scope)
+        found[at] = context.bench.keep(delta, "the change of a derived table") if delta is not None else None
+    return found
+
+
+def _set(context: Context, body: SetOperation, scope: Scope) -> str | None:
+    left, right = _query(context, body.left, scope), _query(context, body.right, scope)
+    if left is None and right is None:
+        return None
+    new = (context.render(body.left, Version.NEW, scope), context.render(body.right, Version.NEW, scope))
+    word = {SetKind.UNION: "UNION", SetKind.INTERSECT: "INTERSECT", SetKind.EXCEPT: "EXCEPT"}[body.kind]
+    columns = context.bench.columns(f"({new[0]}) {word} ALL ({new[1]})")
+    if body.kind is SetKind.UNION and body.all:
+        return union_all(context, columns, left, right)
+    return change_of_set(context, columns, body.kind, every=body.all, sides=((left, new[0]), (right, new[1])))

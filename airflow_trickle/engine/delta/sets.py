@@ -1,0 +1,106 @@
+"""DISTINCT and the set operations: count the changed rows only.
+
+D = the changed rows, net;   n' = how often each is there now;   n = n' - its weight
+Δ = f(n') - f(n)                         DISTINCT: f(n) = 1 if n > 0
+Δ = f(l', r') - f(l, r)                  UNION: l + r > 0;  INTERSECT [ALL]: min(l, r);  EXCEPT ALL: max(l - r, 0)
+"""
+
+from __future__ import annotations
+
+from airflow_trickle.algebra.nodes import SetKind
+from airflow_trickle.blocks.shapes import NotInBlocks
+from airflow_trickle.engine.delta.context import Column, Context, numbered
+from airflow_trickle.engine.zset import RESERVED, WEIGHT, quoted
+
+_LEFT, _RIGHT = f"{RESERVED}l", f"{RESERVED}r"
+
+#: (kind, all) -> how many copies of a row a set operation gives for l on the left and r on the right.
+_COPIES = {
+    (SetKind.UNION, False): "if({l} + {r} > 0, 1L, 0L)",
+    (SetKind.INTERSECT, True): "least({l}, {r})",
+    (SetKind.INTERSECT, False): "if({l} > 0 AND {r} > 0, 1L, 0L)",
+    (SetKind.EXCEPT, True): "greatest({l} - {r}, 0L)",
+    (SetKind.EXCEPT, False): "if({l} > 0 AND {r} <= 0, 1L, 0L)",
+}
+
+
+def union_all(context: Context, columns: list[Column], left: str | None, right: str | None) -> str | None:
+    """The changes of both sides, in the types of the result."""
+    parts = [_cast(columns, side) for side in (left, right) if side is not None]
+    return " UNION ALL ".join(parts) if parts else None
+
+
+def _cast(columns: list[Column], delta: str) -> str:
+    names = numbered(len(columns))
+    shown = ", ".join(
+        f"CAST({name} AS {column.type}) AS {quoted(column.name)}" for name, column in zip(names, columns, strict=True)
+    )
+    return f"SELECT {shown}, {WEIGHT} FROM ({delta}) AS {RESERVED}q({', '.join([*names, WEIGHT])})"
+
+
+def change_of_distinct(context: Context, delta: str, new: str) -> str | None:
+    """The change of the distinct rows of a query, from the change of its rows and its rows now."""
+    columns = context.bench.columns(new)
+    return change_of_set(context, columns, SetKind.UNION, every=False, sides=((delta, new), (None, None)))
+
+
+def change_of_set(
+    context: Context,
+    columns: list[Column],
+    kind: SetKind,
+    *,
+    every: bool,
+    sides: tuple[tuple[str | None, str | None], tuple[str | None, str | None]],
+) -> str | None:
+    """The change of a set operation, from the change and the present rows of each side."""
+    for column in columns:
+        if "void" in column.type:
+            raise NotInBlocks(f"column '{column.name}' is NULL without a type; write CAST(NULL AS …)")
+    names = numbered(len(columns))
+    listed = ", ".join(names)
+    view = _keep_changes(context, columns, sides)
+    if view is None:
+        return None
+    counts = []
+    for number, (_, new) in enumerate(sides):
+        if new is not None:
+            left, right = ("1L", "0L") if number == 0 else ("0L", "1L")
+            counts.append(f"SELECT {listed}, {left} AS l, {right} AS r FROM ({_cast_plain(columns, new)})")
+    same = " AND ".join(f"d.{name} <=> n.{name}" for name in names)
+    present = (
+        f"SELECT {listed}, sum(l) AS l, sum(r) AS r FROM ({' UNION ALL '.join(counts)}) AS n "
+        f"WHERE EXISTS (SELECT 1 FROM {quoted(view)} AS d WHERE {same}) GROUP BY {listed}"
+    )
+    copies = _COPIES[kind, every]
+    after = copies.format(l="coalesce(n.l, 0L)", r="coalesce(n.r, 0L)")
+    before = copies.format(l=f"(coalesce(n.l, 0L) - d.{_LEFT})", r=f"(coalesce(n.r, 0L) - d.{_RIGHT})")
+    shown = ", ".join(f"d.{name} AS {quoted(column.name)}" for name, column in zip(names, columns, strict=True))
+    return (
+        f"SELECT * FROM (SELECT {shown}, CAST({after} - {before} AS BIGINT) AS {WEIGHT} FROM {quoted(view)} AS d "
+        f"LEFT JOIN ({present}) AS n ON {same}) WHERE {WEIGHT} <> 0"
+    )
+
+
+def _keep_changes(
+    context: Context, columns: list[Column], sides: tuple[tuple[str | None, str | None], tuple[str | None, str | None]]
+) -> str | None:
+    names = numbered(len(columns))
+    listed = ", ".join(names)
+    parts = []
+    for number, (delta, _) in enumerate(sides):
+        if delta is not None:
+            left, right = (WEIGHT, "0L") if number == 0 else ("0L", WEIGHT)
+            cast = ", ".join(f"CAST({n} AS {c.type}) AS {n}" for n, c in zip(names, columns, strict=True))
+            inner = f"({delta}) AS {RESERVED}q({', '.join([*names, WEIGHT])})"
+            parts.append(f"SELECT {cast}, {left} AS {_LEFT}, {right} AS {_RIGHT} FROM {inner}")
+    sql = (
+        f"SELECT {listed}, sum({_LEFT}) AS {_LEFT}, sum({_RIGHT}) AS {_RIGHT} FROM ({' UNION ALL '.join(parts)}) "
+        f"GROUP BY {listed} HAVING sum({_LEFT}) <> 0 OR sum({_RIGHT}) <> 0"
+    )
+    return context.bench.keep(sql, "the changed rows and how often they come and go")
+
+
+def _cast_plain(columns: list[Column], sql: str) -> str:
+    names = numbered(len(columns))
+    cast = ", ".join(f"CAST({n} AS {c.type}) AS {n}" for n, c in zip(names, columns, strict=True))
+    return f"SELECT {cast} FROM ({sql}) AS {RESERVED}q({', '.join(names)})"

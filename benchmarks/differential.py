@@ -1,0 +1,119 @@
+"""FULL against DIFFERENTIAL: whole refreshes, from pin to commit, at several shares of changed rows.
+
+Data are TPC-H's (the package ``tpchgen-cli`` makes them); changes are appended rows of the same kind. Both modes
+refresh the same queries over the same sources in the same tick, so a ratio compares like with like.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyiceberg.catalog.sql import SqlCatalog
+
+from airflow_trickle import Pipeline
+
+TABLES = ("orders", "lineitem", "customer")
+QUERIES = {
+    "scan_filter": "SELECT l_orderkey, l_extendedprice FROM lineitem WHERE l_quantity > 45",
+    "join": "SELECT o.o_orderdate, l.l_partkey, l.l_quantity FROM lineitem AS l "
+    "JOIN orders AS o ON o.o_orderkey = l.l_orderkey WHERE l.l_quantity > 45",
+    "aggregate": "SELECT l_suppkey, count(*) AS n, sum(l_quantity) AS q FROM lineitem GROUP BY l_suppkey",
+    "join_aggregate": "SELECT o.o_custkey, sum(l.l_extendedprice) AS paid FROM lineitem AS l "
+    "JOIN orders AS o ON o.o_orderkey = l.l_orderkey GROUP BY o.o_custkey",
+    "window": "SELECT l_suppkey, l_orderkey, l_linenumber, "
+    "rank() OVER (PARTITION BY l_suppkey ORDER BY l_extendedprice) AS r FROM lineitem WHERE l_quantity > 45",
+    "distinct": "SELECT DISTINCT l_suppkey, l_partkey FROM lineitem",
+    "anti_join": "SELECT o_orderkey FROM orders AS o WHERE NOT EXISTS "
+    "(SELECT 1 FROM lineitem AS l WHERE l.l_orderkey = o.o_orderkey AND l.l_quantity > 40)",
+}
+
+
+def main() -> None:
+    """Print seconds and ratios for every query and share of changes."""
+    scale = float(os.environ.get("TRICKLE_BENCH_SCALE", "1"))
+    shares = [float(one) for one in os.environ.get("TRICKLE_BENCH_SHARES", "0.0001,0.001,0.01,0.1,0.5").split(",")]
+    wanted = os.environ.get("TRICKLE_BENCH_QUERIES", ",".join(QUERIES)).split(",")
+    folder = Path(tempfile.mkdtemp(prefix="trickle-bench-"))
+    try:
+        _run(folder, scale, shares, wanted)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _run(folder: Path, scale: float, shares: list[float], wanted: list[str]) -> None:
+    os.environ["PYICEBERG_CATALOG__TRICKLE__URI"] = f"sqlite:///{folder}/catalog.db"
+    os.environ["PYICEBERG_CATALOG__TRICKLE__WAREHOUSE"] = f"file://{folder}/warehouse"
+    catalog = SqlCatalog("trickle", uri=f"sqlite:///{folder}/catalog.db", warehouse=f"file://{folder}/warehouse")
+    catalog.create_namespace("default")
+    rows = _load(catalog, folder, scale)
+    print(f"TPC-H scale {scale:g}: " + ", ".join(f"{name} {count:,} rows" for name, count in rows.items()), flush=True)
+    pipelines = {name: _pipeline(folder, name) for name in wanted}
+    for pipeline in pipelines.values():
+        pipeline.tick()
+    print(f"{'query':<16}{'changed':>9}{'FULL s':>9}{'DIFF s':>9}{'ratio':>8}", flush=True)
+    for share in [shares[0], *shares]:  # the first once more: the first time is for warming up
+        _append(catalog, folder, share)
+        for name, pipeline in pipelines.items():
+            results = pipeline.tick()
+            full, diff = results[f"{name}_full"], results[f"{name}_diff"]
+            assert (str(full.mode), str(diff.mode)) == ("FULL", "DIFFERENTIAL"), (full, diff)
+            assert (full.rows_inserted, full.rows_deleted) == (diff.rows_inserted, diff.rows_deleted)
+            ratio = full.seconds / diff.seconds
+            print(f"{name:<16}{share:>9.2%}{full.seconds:>9.2f}{diff.seconds:>9.2f}{ratio:>8.1f}", flush=True)
+
+
+def _load(catalog: SqlCatalog, folder: Path, scale: float) -> dict[str, int]:
+    subprocess.run(
+        ["tpchgen-cli", "parquet", "-s", str(scale), "-o", str(folder / "raw"), "-T", ",".join(TABLES)],
+        check=True,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    rows = {}
+    for name in TABLES:
+        file = pq.ParquetFile(folder / "raw" / f"{name}.parquet")
+        table = None
+        for batch in file.iter_batches(batch_size=4_000_000):
+            part = _plain(pa.Table.from_batches([batch]))
+            table = table or catalog.create_table(f"default.{name}", schema=part.schema)
+            table.append(part)
+        rows[name] = file.metadata.num_rows
+    return rows
+
+
+def _plain(table: pa.Table) -> pa.Table:
+    """Without string views, which Iceberg's writers do not know."""
+    fields = [
+        pa.field(f.name, pa.string() if str(f.type) in ("string_view", "large_string") else f.type)
+        for f in table.schema
+    ]
+    return table.cast(pa.schema(fields))
+
+
+def _pipeline(folder: Path, name: str) -> Pipeline:
+    lines = [f"pipeline: {name}", f"sources: [{', '.join(TABLES)}]", "stream_tables:"]
+    for suffix, mode in (("full", "FULL"), ("diff", "DIFFERENTIAL")):
+        lines += [f"  {name}_{suffix}:", f"    refresh_mode: {mode}", f"    query: {QUERIES[name]}"]
+    path = folder / "dags" / f"{name}.yaml"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("\n".join(lines) + "\n")
+    return Pipeline.load(path)
+
+
+def _append(catalog: SqlCatalog, folder: Path, share: float) -> None:
+    """Adds copies of some orders and their lines under new keys."""
+    started = int(time.time() * 1000) * 1000
+    for name, key in (("lineitem", "l_orderkey"), ("orders", "o_orderkey")):
+        table = catalog.load_table(f"default.{name}")
+        raw = pq.ParquetFile(folder / "raw" / f"{name}.parquet")
+        count = max(1, int(share * raw.metadata.num_rows))
+        part = _plain(pa.Table.from_batches([next(raw.iter_batches(batch_size=count))]))
+        keys = pa.array([started + one for one in part[key].to_pylist()], part.schema.field(key).type)
+        table.append(part.set_column(part.schema.get_field_index(key), part.schema.field(key), keys))

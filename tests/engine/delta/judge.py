@@ -1,0 +1,122 @@
+"""Is the change right? Old rows plus change must be the new rows, both as Spark itself computes them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+
+from pyspark.sql.types import ArrayType, LongType, StructField, StructType
+
+from airflow_trickle.algebra.references import parse_query
+from airflow_trickle.blocks.check import blocks_of
+from airflow_trickle.engine.delta.bench import SparkBench
+from airflow_trickle.engine.delta.context import Context, InputViews, Version, Views
+from airflow_trickle.engine.delta.program import change_of
+from airflow_trickle.engine.zset import WEIGHT
+from airflow_trickle.spark.active import activated
+
+Row = tuple[Any, ...]
+Rows = dict[str, list[Row]]
+
+
+@dataclass
+class Case:
+    """One query, and the rows of its tables before and after."""
+
+    query: str
+    types: dict[str, StructType]
+    before: Rows
+    after: Rows
+    #: The SQL of the change, for whoever has to look.
+    sql: str | None = None
+    steps: list[str] = field(default_factory=list)
+
+
+def change(spark: Any, case: Case) -> tuple[Counter[Row], Counter[Row]]:
+    """The rows that old rows and change give, and those that they should give.
+
+    Raises:
+        NotInBlocks: the query cannot be refreshed from changes.
+    """
+    views: list[str] = []
+    try:
+        with activated(spark):
+            return _change(spark, case, views)
+    finally:
+        for view in views:
+            spark.catalog.dropTempView(view)
+
+
+def _change(spark: Any, case: Case, views: list[str]) -> tuple[Counter[Row], Counter[Row]]:
+    query = parse_query(case.query)
+    assert query.problems == (), query.problems
+    blocks, parsed = blocks_of(case.query)
+    bench = SparkBench(spark, views, lambda name, about, sql: case.steps.append(f"{name}: {about}: {sql}"))
+    states = {name: _states(spark, case, name, views) for name in case.types}
+    old, new = (spark.sql(_over(query, states, version)) for version in (Version.OLD, Version.NEW))
+    before = old.collect()
+    published = _view(spark, f"p{id(case)}", before, old.schema, views)
+    tables = {ref.start: InputViews(states[ref.name.lower()], ref.alias) for ref in query.references}
+    case.sql = change_of(Context(blocks, tables, bench), parsed, published)
+    found = Counter(_hashable(row) for row in before)
+    if case.sql is not None:
+        for row in bench.frame(case.sql).collect():
+            found[_hashable(row[:-1])] += row[-1]
+    wanted = Counter(_hashable(row) for row in new.collect())
+    return Counter({row: count for row, count in found.items() if count}), wanted
+
+
+def _over(query: Any, states: dict[str, Views], version: Version) -> str:
+    text = query.text
+    for ref in sorted(query.references, key=lambda ref: -ref.start):
+        alias = f" AS {ref.alias}" if ref.alias else ""
+        text = text[: ref.start] + states[ref.name.lower()].name(version) + alias + text[ref.end :]
+    return str(text)
+
+
+def _states(spark: Any, case: Case, name: str, views: list[str]) -> Views:
+    schema, number = case.types[name], id(case)
+    old = _view(spark, f"{name}_old_{number}", case.before[name], schema, views)
+    new = _view(spark, f"{name}_new_{number}", case.after[name], schema, views)
+    net = Counter(case.after[name])
+    net.subtract(case.before[name])
+    rows = [(*row, count) for row, count in net.items() if count]
+    if not rows:
+        return Views(new, new, None)
+    weighted = StructType([*schema.fields, StructField(WEIGHT, LongType())])
+    return Views(old, new, _view(spark, f"{name}_delta_{number}", rows, weighted, views))
+
+
+def _hashable(row: Any) -> Row:
+    return tuple(tuple(value) if isinstance(value, list) else value for value in row)
+
+
+def _view(spark: Any, name: str, rows: list[Any], schema: StructType, views: list[str]) -> str:
+    lists = [isinstance(column.dataType, ArrayType) for column in schema.fields]
+    plain = [
+        tuple(list(v) if is_list and v is not None else v for v, is_list in zip(row, lists, strict=False))
+        for row in rows
+    ]
+    spark.createDataFrame(plain, schema).createOrReplaceTempView(name)
+    views.append(name)
+    return name
+
+
+def random_rows(random: Random, values: list[list[Any]], count: int) -> list[Row]:
+    """Rows of few values, so that there are duplicates, partners and empty groups."""
+    return [tuple(random.choice(column) for column in values) for _ in range(count)]
+
+
+def changed(random: Random, rows: list[Row], values: list[list[Any]]) -> list[Row]:
+    """Some rows go, some come, some are updated; sometimes all go, sometimes nothing happens."""
+    kind = random.randrange(10)
+    if kind == 0:
+        return list(rows)
+    if kind == 1:
+        return []
+    kept = [row for row in rows if random.random() < 0.75]
+    if kind in (2, 3):
+        kept = list(rows)  # nothing goes
+    return kept + random_rows(random, values, random.randrange(4))

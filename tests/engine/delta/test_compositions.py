@@ -1,0 +1,60 @@
+"""Random queries, one operator inside another, over random changes of all their tables."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import Counter
+from random import Random
+
+import pytest
+from pyspark.sql.types import IntegerType, StructField, StructType
+
+from airflow_trickle.algebra.references import parse_query
+from airflow_trickle.analysis.modes import obstacles_of_query
+from airflow_trickle.blocks.shapes import NotInBlocks
+from tests.analysis.random_queries import TABLES, random_query
+from tests.engine.delta.judge import Case, change, changed, random_rows
+
+_PAIR = StructType([StructField("x", IntegerType()), StructField("y", IntegerType())])
+_VALUES = [[None, 0, 1, 2, 3], [None, 0, 1, 2]]
+
+
+def judged(spark, seed):
+    """What became of one random query: "ok", or why it is recomputed in full."""
+    random = Random(seed)
+    query = random_query(random).spark
+    parsed = parse_query(query)
+    obstacles = obstacles_of_query(parsed)
+    if parsed.problems or obstacles:
+        return obstacles[0].why if obstacles else "problem"
+    before = {name: random_rows(random, _VALUES, random.randrange(7)) for name in TABLES}
+    after = {name: changed(random, rows, _VALUES) for name, rows in before.items()}
+    case = Case(query, dict.fromkeys(TABLES, _PAIR), before, after)
+    try:
+        found, wanted = change(spark, case)
+    except NotInBlocks as error:
+        return error.why
+    assert found == wanted, (seed, query, before, after, case.sql, case.steps)
+    return "ok"
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_the_change_of_random_queries_is_exact(spark, part):
+    outcomes = Counter(judged(spark, seed) for seed in range(part * 25, part * 25 + 25))
+    # Enough of them must be refreshed from changes for this to mean anything.
+    assert outcomes["ok"] >= 7, outcomes
+
+
+@pytest.mark.soak
+def test_the_change_of_random_queries_is_exact_for_as_long_as_one_likes(spark, capsys):
+    until = time.monotonic() + float(os.environ.get("TRICKLE_SOAK_SECONDS", "600"))
+    seed = int(os.environ.get("TRICKLE_SOAK_SEED", str(time.time_ns() % 10**9)))
+    first, outcomes = seed, Counter()
+    while time.monotonic() < until:
+        outcomes[judged(spark, seed)] += 1
+        seed += 1
+    with capsys.disabled():
+        print(f"\nseeds {first} to {seed - 1}: {outcomes['ok']} of {seed - first} queries from changes, all exact")
+        for why, count in outcomes.most_common():
+            print(f"  {count:6} {why}")
