@@ -3,7 +3,17 @@
 from __future__ import annotations
 
 from airflow_trickle.algebra.nodes import SetKind
-from airflow_trickle.blocks.shapes import Body, ConstantRows, CteBlock, Derived, Query, Select, SetOperation, Span
+from airflow_trickle.blocks.shapes import (
+    Body,
+    ConstantRows,
+    CteBlock,
+    Derived,
+    NotInBlocks,
+    Query,
+    Select,
+    SetOperation,
+    Span,
+)
 from airflow_trickle.engine.delta.context import Context, Scope, Version, Views, weighted
 from airflow_trickle.engine.delta.groups import calls_of, change_of_groups, inner_queries, is_grouped, require_exact
 from airflow_trickle.engine.delta.joins import all_of
@@ -32,9 +42,12 @@ def _query(context: Context, query: Query, scope: Scope, published: str | None =
         if published is not None:
             require_exact(context, cte.query, inner)
         inner[cte.name] = _cte(context, cte, inner)
+    limited = query.limit is not None or query.skip is not None
+    if published is None and limited:
+        raise NotInBlocks("LIMIT inside a query takes any of the rows that tie", query.span.start)
     if published is not None:
         _require_exact_inside(context, query.body, inner)
-        if query.limit is not None or query.skip is not None:
+        if limited:
             return _limited(context, query, inner, published)
     return _body(context, query.body, inner, published)
 
