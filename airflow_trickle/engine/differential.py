@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 #: AUTO recomputes in full when more than this share of the rows that it reads has changed,
-_TOO_MUCH = 0.3
+_TOO_MUCH = 0.05
 #: or when all it reads is so little that the steps of a change cost more than reading it.
 _MIB = 1024 * 1024
-_SMALL = 32 * _MIB
+_SMALL = 256 * _MIB
 
 
 @dataclass(frozen=True)
