@@ -23,6 +23,8 @@ SESSION_SETTINGS: Mapping[str, str] = {
     # An overflow or a bad cast fails; a wrong number is never published.
     "spark.sql.ansi.enabled": "true",
     "spark.sql.caseSensitive": "false",
+    # `FROM a, b JOIN c` joins from left to right; the rules of change read it so.
+    "spark.sql.ansi.relationPrecedence": "false",
     "spark.sql.legacy.parquet.nanosAsLong": "false",
     # A file that cannot be read fails the refresh; skipping it would publish a table with rows missing.
     "spark.sql.files.ignoreMissingFiles": "false",

@@ -51,8 +51,9 @@ def merge_of(block: Block, keys: tuple[Span, ...], shown: tuple[int | None, ...]
     select, blocks = block.select, block.context.blocks
     if select.having is not None or select.qualify is not None or select.sets or select.windows is not None:
         return None
-    if not keys and select.group is not None:
-        return None  # its keys are not plain expressions
+    # Keys that are not plain expressions, or GROUP BY k, k.
+    if (not keys and select.group is not None) or len(set(shown)) != len(shown):
+        return None
     # A number as a key would be read as a position.
     if any(at is None for at in shown) or any(position_in(blocks, key) is not None for key in keys):
         return None

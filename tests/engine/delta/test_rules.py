@@ -185,6 +185,8 @@ RULES = {
     "hint": "SELECT /*+ BROADCAST(b) */ a.k, b.w FROM a JOIN b ON a.k = b.k",
     "brackets in sets": "(SELECT k FROM a) EXCEPT (SELECT k FROM b) UNION (SELECT v FROM a)",
     "brackets and limit": "(SELECT k FROM a) UNION ALL (SELECT k FROM b) ORDER BY k LIMIT 3",
+    "a key twice": "SELECT k, count(*) AS n FROM a GROUP BY k, k",
+    "comma then right join": "SELECT a.k, b.w, c.k AS ck FROM a, b RIGHT JOIN c ON c.k = b.k",
     "spaced star": "SELECT a . * FROM a",
     "star of an alias": "SELECT x.*, b.w FROM a AS x(p, q, r) LEFT JOIN b ON b.k = x.p",
     "strings in doubt": "SELECT k, 'FROM a WHERE' AS `from`, \"it's\" AS q FROM a WHERE s <> ') UNION ALL ('",
