@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 
 class Mode(str, Enum):
@@ -48,6 +48,11 @@ class TableResult(BaseModel):
     snapshot_id: int | None = None
     epoch: int = 0
     seconds: float = 0.0
+    #: Bytes of the files that were opened to be read, and of those that were written.
+    bytes_read: int | None = None
+    bytes_written: int | None = None
+    #: Seconds by phase: pin, read, compute, write, commit.
+    phases: dict[str, float] = Field(default_factory=dict)
     error: str | None = None
 
     @property

@@ -3,41 +3,64 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from pyiceberg.manifest import DataFile
+from pyiceberg.schema import Schema
+
 from airflow_trickle.blocks.check import blocks_of
-from airflow_trickle.engine.delta.bench import SparkBench
-from airflow_trickle.engine.delta.context import Context, InputViews, Views
+from airflow_trickle.engine.delta.bench import SparkBench, understood
+from airflow_trickle.engine.delta.context import Change, Context, InputViews, Published, Views
 from airflow_trickle.engine.delta.program import change_of
-from airflow_trickle.engine.feed import weighted_changes
+from airflow_trickle.engine.delta.ranges import ranges_of_files
+from airflow_trickle.engine.feed import appended, weighted_changes
 from airflow_trickle.engine.full import Difference, Input, input_at, netted, shaped
-from airflow_trickle.engine.inputs import create_view, read_files
-from airflow_trickle.engine.zset import WEIGHT
+from airflow_trickle.engine.inputs import read_files
+from airflow_trickle.engine.small_change import SmallChange, fetched, find_places
+from airflow_trickle.engine.zset import FILE, POSITION, WEIGHT
 from airflow_trickle.lakehouse.catalog import Lakehouse
 from airflow_trickle.lakehouse.changes import FileChanges, file_changes
+from airflow_trickle.lakehouse.columns import spark_schema
 from airflow_trickle.lakehouse.commit import Target
-from airflow_trickle.lakehouse.snapshots import Version, files_of, schema_of
+from airflow_trickle.lakehouse.deletes import total_size
+from airflow_trickle.lakehouse.lost_rows import LostRows, split
+from airflow_trickle.lakehouse.snapshots import schema_of
 from airflow_trickle.lakehouse.state import Frontier
 from airflow_trickle.plan.steps import TableStep
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-#: AUTO recomputes in full when more than this share of the rows that it reads has changed,
-_TOO_MUCH = 0.05
-#: or when all it reads is so little that the steps of a change cost more than reading it.
-_MIB = 1024 * 1024
-_SMALL = 256 * _MIB
-
 
 @dataclass(frozen=True)
 class ChangedInput:
-    """An input before and after, and the files that came and went."""
+    """An input before and after, the files that came and went, and the rows that went from files that stay."""
 
     before: Input
     after: Input
     changes: FileChanges
+    lost: tuple[LostRows, ...] = ()
+
+    @property
+    def nothing(self) -> bool:
+        """Whether it is the same as before."""
+        return self.changes.nothing and not self.lost
+
+    @property
+    def only_grew(self) -> bool:
+        """Whether rows came, and none went."""
+        return not self.changes.removed and not self.lost
+
+    @property
+    def rows(self) -> int:
+        """How many rows the change is made of, those included that cancel out."""
+        return self.changes.rows + sum(len(one.rows) for one in self.lost)
+
+    @property
+    def size(self) -> int:
+        """How many bytes have to be read to know it."""
+        return self.changes.size + total_size(one.file for one in self.lost)
 
 
 def changed_inputs(lake: Lakehouse, inputs: Mapping[str, Input], before: Frontier) -> dict[str, ChangedInput]:
@@ -47,81 +70,124 @@ def changed_inputs(lake: Lakehouse, inputs: Mapping[str, Input], before: Frontie
         then = before.inputs[identifier]
         old = after if then == after.version else input_at(lake, identifier, then)
         changes = file_changes(after.table, then.snapshot_id, after.version.snapshot_id)
-        found[identifier] = ChangedInput(old, after, changes)
+        rest, lost = split(after.table, changes)
+        found[identifier] = ChangedInput(old, after, rest, lost)
     return found
 
 
-def why_full_is_cheaper(inputs: Mapping[str, ChangedInput]) -> str | None:
-    """Why recomputing is likely cheaper, from metadata alone; None if it is not."""
-    size = sum(one.after.size for one in inputs.values())
-    if size < _SMALL:
-        return f"it reads less than {max(1, -(-size // _MIB))} MiB"
-    changed = sum(one.changes.rows for one in inputs.values())
-    counts = [one.after.rows for one in inputs.values() if not one.changes.nothing]
-    rows = sum(count or 0 for count in counts)
-    # Where metadata cannot tell how many rows deletes have left, the share is not known either.
-    if None not in counts and changed > _TOO_MUCH * max(rows, 1):
-        return f"the changed files hold {changed:,} rows, and the inputs {rows:,}"
-    return None
+@dataclass
+class ChangeFinder:
+    """Computes the change of one table.
 
-
-def published_change(
-    spark: SparkSession,
-    step: TableStep,
-    inputs: Mapping[str, ChangedInput],
-    names: Mapping[str, str],
-    target: Target,
-    published: Version,
-    views: list[str],
-) -> Difference | None:
-    """The change of the published rows, net; None if there is none.
-
-    Args:
+    Attributes:
         spark: Where it is computed.
         step: The table.
         inputs: What happened to its inputs.
-        names: By identifier: the view of the input after.
         target: The table to write.
-        published: Its state so far.
+        held: Its files so far.
         views: Fills with the views that are to be dropped.
-
-    Raises:
-        NotInBlocks: the query cannot be refreshed from changes.
+        size: Grows by the bytes of all files that are given to Spark to read.
     """
-    blocks, query = blocks_of(step.query)
-    states = {name: _states(spark, one, names[name], views) for name, one in inputs.items()}
-    tables = {ref.start: InputViews(states[ref.identifier], ref.alias) for ref in step.references}
-    held = list(files_of(target.table, published.snapshot_id).values())
-    shown = create_view(read_files(spark, target.table, target.schema, held))
-    views.append(shown)
-    bench = SparkBench(spark, views)
-    sql = change_of(Context(blocks, tables, bench), query, shown)
-    if sql is None:
-        return None
-    found = netted(_shaped(bench.frame(sql), target))
-    return found if found.inserted or found.deleted else None
+
+    spark: SparkSession
+    step: TableStep
+    inputs: Mapping[str, ChangedInput]
+    target: Target
+    held: list[DataFile]
+    views: list[str]
+    size: int = 0
+    _bench: SparkBench = field(init=False)
+
+    def __post_init__(self) -> None:
+        rows = sum(one.rows for one in self.inputs.values())
+        self._bench = SparkBench(self.spark, self.views, rows=rows)
+
+    def find(self) -> SmallChange | Difference | None:
+        """The change of the published rows, net; None if there is none.
+
+        Raises:
+            NotInBlocks: the query cannot be refreshed from changes.
+        """
+        blocks, query = blocks_of(self.step.query)
+        states = {name: self._states(one) for name, one in self.inputs.items()}
+        tables = {ref.start: InputViews(states[ref.identifier], ref.alias) for ref in self.step.references}
+        published = self._published()
+        change = change_of(Context(blocks, tables, self._bench), query, published)
+        if change is None:
+            return None
+        weighted = self._shaped(self._bench.frame(change.sql), placed=change.placed)
+        found = self._small(weighted, published, change) if self._bench.small else None
+        if found is not None:
+            return found if found.rows.num_rows else None
+        with understood():
+            large = netted(weighted)
+        return large if large.inserted or large.deleted else None
+
+    def _small(self, weighted: DataFrame, published: Published, change: Change) -> SmallChange | None:
+        with understood():
+            found = fetched(weighted, published.columns, placed=change.placed, net=change.net)
+        if found is None or not found.rows.num_rows:
+            return found
+        return find_places(self._bench, found, str(published.placed), self.target)
+
+    def _published(self) -> Published:
+        from pyspark.sql.types import StructType
+
+        table, schema = self.target.table, self.target.schema
+        names = tuple(column.name for column in schema.fields)
+
+        def rows(*, placed: bool) -> DataFrame:
+            self.size += total_size(self.held)
+            return read_files(self.spark, table, schema, self.held, with_file=placed, with_position=placed)
+
+        plain = self._bench.promise(lambda: rows(placed=False))
+        struct = StructType.fromJson(spark_schema(schema, self.target.identifier))
+        types = tuple(column.dataType.simpleString() for column in struct.fields)
+        return Published(plain, names, types, self._bench.promise(lambda: rows(placed=True)))
+
+    def _states(self, one: ChangedInput) -> Views:
+        schema = schema_of(one.after.table, one.after.version)
+
+        def read(source: Input) -> DataFrame:
+            self.size += source.size
+            return read_files(self.spark, source.table, schema, source.files)
+
+        after = self._bench.promise(lambda: read(one.after))
+        types = _types(schema, one.after)
+        if one.nothing:
+            return Views(after, after, None, types=types)
+        if not one.only_grew:
+            self.size += one.size
+            # Files that were rewritten hold mostly rows that cancel out: computed once, not in every term.
+            change = self._bench.keep_frame(
+                weighted_changes(self.spark, one.after.table, one.changes, schema, one.lost)
+            )
+            if change is None:
+                return Views(after, after, None, types=types)
+        else:
+            change = self._bench.promise(lambda: self._appended(one))
+            self._bench.know_ranges(change, ranges_of_files(schema, one.changes.added))
+        before = self._bench.promise(lambda: read(one.before))
+        return Views(before, after, change, grows=one.only_grew, types=types)
+
+    def _appended(self, one: ChangedInput) -> DataFrame:
+        self.size += one.size
+        schema = schema_of(one.after.table, one.after.version)
+        return appended(self.spark, one.after.table, one.changes, schema)
+
+    def _shaped(self, delta: DataFrame, *, placed: bool) -> DataFrame:
+        """The change in the table's own types; columns by position, since the user's names are the table's."""
+        from pyspark.sql import functions as F
+
+        places = (FILE, POSITION) if placed else ()
+        names = [column.name for column in self.target.schema.fields]
+        named = delta.toDF(*names, WEIGHT, *places)
+        return shaped(named, self.target, *(F.col(name) for name in (WEIGHT, *places)))
 
 
-def _states(spark: SparkSession, one: ChangedInput, after: str, views: list[str]) -> Views:
-    if one.changes.nothing:
-        return Views(after, after, None)
-    schema = schema_of(one.after.table, one.after.version)
-    delta = weighted_changes(spark, one.after.table, one.changes, schema)
-    if one.changes.removed:
-        # Files that were rewritten hold mostly rows that cancel out: computed once, not in every term.
-        delta = delta.localCheckpoint(eager=True)
-        if delta.isEmpty():
-            return Views(after, after, None)
-    before = create_view(read_files(spark, one.before.table, schema, one.before.files))
-    change = create_view(delta)
-    views += [before, change]
-    return Views(before, after, change)
+def _types(schema: Schema, source: Input) -> dict[str, str]:
+    """By folded name: the types of an input's columns in Spark's words."""
+    from pyspark.sql.types import StructType
 
-
-def _shaped(delta: DataFrame, target: Target) -> DataFrame:
-    """The change in the table's own types; columns by position, since the user's names are the table's."""
-    from pyspark.sql import functions as F
-
-    names = [field.name for field in target.schema.fields]
-    named = delta.toDF(*names, WEIGHT)
-    return shaped(named, target, F.col(WEIGHT))
+    struct = StructType.fromJson(spark_schema(schema, source.table.name()[-1]))
+    return {column.name.casefold(): column.dataType.simpleString() for column in struct.fields}

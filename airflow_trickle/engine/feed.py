@@ -2,24 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import reduce
 from typing import TYPE_CHECKING
 
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 
-from airflow_trickle.engine.inputs import read_files
+from airflow_trickle.engine.inputs import read_files, read_places
 from airflow_trickle.engine.zset import net, weigh
 from airflow_trickle.lakehouse.changes import FileChanges
+from airflow_trickle.lakehouse.lost_rows import LostRows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-def weighted_changes(spark: SparkSession, table: Table, changes: FileChanges, schema: Schema) -> DataFrame:
+def weighted_changes(
+    spark: SparkSession, table: Table, changes: FileChanges, schema: Schema, lost: Sequence[LostRows] = ()
+) -> DataFrame:
     """The net changed rows with their weight: +2 for a row added twice, -1 for a row taken once.
 
     Only the changed files are read; rows that moved from one file to another cancel out.
     """
-    added = weigh(read_files(spark, table, schema, changes.added), 1)
-    removed = weigh(read_files(spark, table, schema, changes.removed), -1)
-    return net(added.unionAll(removed))
+    names = [field.name for field in schema.fields]
+    parts = [appended(spark, table, changes, schema)] if changes.added or not lost else []
+    if changes.removed:
+        parts.append(weigh(read_files(spark, table, schema, changes.removed), -1, names))
+    if lost:
+        places = {one.file.file_path: one.rows for one in lost}
+        parts.append(weigh(read_places(spark, table, schema, places), -1, names))
+    return net(reduce(lambda left, right: left.unionAll(right), parts), names)
+
+
+def appended(spark: SparkSession, table: Table, changes: FileChanges, schema: Schema) -> DataFrame:
+    """The rows of the added files, each with weight 1."""
+    names = [field.name for field in schema.fields]
+    return weigh(read_files(spark, table, schema, changes.added), 1, names)

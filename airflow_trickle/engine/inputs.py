@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import re
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from pyiceberg.manifest import DataFile
 from pyiceberg.schema import Schema, index_by_name
 from pyiceberg.table import Table
 
-from airflow_trickle.engine.merge import FILE, POSITION, equality_fields, surviving, with_places
-from airflow_trickle.engine.zset import quoted
+from airflow_trickle.engine.merge import equality_fields, standing_at, surviving, with_places
+from airflow_trickle.engine.zset import FILE, POSITION, quoted
 from airflow_trickle.errors import UnsupportedTable
 from airflow_trickle.lakehouse.columns import id_name, same_columns, spark_schema
 from airflow_trickle.lakehouse.commit import NAME_MAPPING, OWNED
@@ -21,9 +22,13 @@ from airflow_trickle.lakehouse.snapshots import name_of
 from airflow_trickle.plan.steps import TableStep
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["FILE", "POSITION", "count_rows", "create_view", "query_over", "read_files"]
+#: Of nested columns the path; writers put other characters into codes of their own.
+_PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*")
+
+__all__ = ["FILE", "POSITION", "count_rows", "create_view", "query_over", "read_files", "read_places", "view_name"]
 
 
 def read_files(
@@ -67,6 +72,14 @@ def read_files(
     return frames[0] if len(frames) == 1 else frames[0].unionAll(frames[1])
 
 
+def read_places(spark: SparkSession, table: Table, schema: Schema, places: Mapping[str, pa.Array]) -> DataFrame:
+    """The rows that stand at some places of data files, whatever delete files say; by the path of the file."""
+    by_id = not _some_files_lack_ids(table, schema)
+    written = schema if by_id else table.metadata.schema()
+    rows, found = _read(spark, table, written, list(places), by_id=by_id)
+    return _named(standing_at(spark, rows, places), table, schema, found, [])
+
+
 def count_rows(spark: SparkSession, table: Table, schema: Schema, files: Sequence[DataFile]) -> int:
     """How many rows some data files of one snapshot have: from metadata, and where that cannot tell, by reading."""
     unsure = [file for file in files if rows_of(file) is None]
@@ -80,12 +93,14 @@ def _read(
     """Columns right out of Parquet files, and how the column of each field id is called."""
     from pyspark.sql.types import StructType
 
-    struct = StructType.fromJson(spark_schema(columns, name_of(table), by_id=by_id, named_by_id=by_id))
+    # By their own names Spark skips row groups that a condition rules out; it does so by the names in the files.
+    own_names = not by_id or _names_are_those_of_the_files(table, columns)
+    struct = StructType.fromJson(spark_schema(columns, name_of(table), by_id=by_id, named_by_id=not own_names))
     if locations:
         rows = spark.read.schema(struct).parquet(*(spark_pattern(location) for location in locations))
     else:
         rows = spark.createDataFrame([], struct)
-    return rows, {field.field_id: id_name(field.field_id) if by_id else field.name for field in columns.fields}
+    return rows, {field.field_id: field.name if own_names else id_name(field.field_id) for field in columns.fields}
 
 
 def _named(rows: DataFrame, table: Table, schema: Schema, found: dict[int, str], places: list[str]) -> DataFrame:
@@ -121,6 +136,22 @@ def _some_files_lack_ids(table: Table, schema: Schema) -> bool:
     return True
 
 
+def _names_are_those_of_the_files(table: Table, columns: Schema) -> bool:
+    """Whether a column's name is beyond doubt that of the same column in every file.
+
+    Names never changed meaning, and are such that no writer spells them otherwise; the columns are those of a schema
+    of the table.
+    """
+    known = {pair for schema in table.metadata.schemas for pair in index_by_name(schema).items()}
+    folded = {name.casefold() for name, _ in known}
+    return (
+        set(index_by_name(columns).items()) <= known
+        and all(_PLAIN_NAME.fullmatch(name) for name, _ in known)
+        and len(folded) == len({name for name, _ in known})
+        and not _names_changed_meaning(table)
+    )
+
+
 def _names_changed_meaning(table: Table) -> bool:
     """Whether any column, nested ones too, ever had two names, or any name stood for two columns."""
     pairs = {pair for schema in table.metadata.schemas for pair in index_by_name(schema).items()}
@@ -129,9 +160,14 @@ def _names_changed_meaning(table: Table) -> bool:
 
 def create_view(frame: DataFrame) -> str:
     """Give a DataFrame a name that SQL can use, and that nobody else uses."""
-    name = f"trickle_{uuid.uuid4().hex}"
+    name = view_name()
     frame.createOrReplaceTempView(name)
     return name
+
+
+def view_name() -> str:
+    """A name for a view that nobody else uses."""
+    return f"trickle_{uuid.uuid4().hex}"
 
 
 def query_over(step: TableStep, views: dict[str, str]) -> str:

@@ -13,7 +13,7 @@ from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 from pyiceberg.types import DoubleType, FloatType, NestedField, PrimitiveType
 
-from airflow_trickle.engine.zset import RESERVED, quoted
+from airflow_trickle.engine.zset import FILE, POSITION, RESERVED, quoted
 from airflow_trickle.errors import UnsupportedTable
 from airflow_trickle.lakehouse.deletes import DeleteFile, DeleteKind, LiveFile, Scope, deletes_of
 from airflow_trickle.lakehouse.files import spark_path, spark_pattern
@@ -21,10 +21,9 @@ from airflow_trickle.lakehouse.positions import deleted_positions
 from airflow_trickle.lakehouse.snapshots import name_of
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
-FILE = f"{RESERVED}file"
-POSITION = f"{RESERVED}position"
 #: The number of a delete file, and the path that it names.
 _DELETES, _NAMED = f"{RESERVED}deletes", f"{RESERVED}named"
 #: Sequence number and partition of a data file, and of an equality delete.
@@ -103,6 +102,23 @@ def surviving(
     for gone in _places(spark, table, files, spelled):
         rows = rows.join(gone, [FILE, POSITION], "left_anti")
     return _without_equal(spark, rows, files, spelled, read, keys, names)
+
+
+def standing_at(spark: SparkSession, rows: DataFrame, places: Mapping[str, pa.Array]) -> DataFrame:
+    """The rows of data files that stand at some places, by the path of the file.
+
+    Args:
+        spark: the session.
+        rows: all rows of the files, right as they were read.
+        places: the rows wanted, counted from 0 over all that were written.
+    """
+    import pyarrow as pa
+    from pyspark.sql import functions as F
+
+    spelled = _spelled(rows, list(places))
+    rows = _guarded(with_places(rows), spelled.values())
+    parts = [pa.table({FILE: pa.repeat(spelled[path], len(at)), POSITION: at}) for path, at in places.items()]
+    return rows.join(F.broadcast(spark.createDataFrame(pa.concat_tables(parts))), [FILE, POSITION], "left_semi")
 
 
 def _spelled(rows: DataFrame, locations: Sequence[str]) -> dict[str, str]:

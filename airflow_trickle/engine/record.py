@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -14,6 +14,7 @@ from sqlalchemy.exc import IntegrityError
 
 from airflow_trickle import clock
 from airflow_trickle.engine.decide import Decision
+from airflow_trickle.engine.phases import Phases
 from airflow_trickle.errors import TrickleError
 from airflow_trickle.lakehouse.catalog import Lakehouse
 from airflow_trickle.lakehouse.commit import Staged
@@ -34,6 +35,7 @@ class Refresh:
     spark: SparkProvider
     started_at: datetime
     clock: float
+    phases: Phases = field(default_factory=Phases)
 
     @property
     def seconds(self) -> float:

@@ -35,6 +35,8 @@ class Written:
     removed: tuple[DataFile, ...]
     #: How many rows the removed files still had, where delete files had taken some away before.
     removed_rows: int | None = None
+    #: The position delete files that files which stay get.
+    deletes: tuple[DataFile, ...] = ()
 
     @property
     def net_rows(self) -> int:
@@ -42,7 +44,13 @@ class Written:
         lost = self.removed_rows
         if lost is None:
             lost = sum(file.record_count for file in self.removed)
-        return sum(file.record_count for file in self.added) - lost
+        marked = sum(file.record_count for file in self.deletes)
+        return sum(file.record_count for file in self.added) - lost - marked
+
+    @property
+    def size(self) -> int:
+        """How many bytes were written."""
+        return sum(file.file_size_in_bytes for file in (*self.added, *self.deletes))
 
 
 def write_all(new: DataFrame, target: Target, staging: Staging, size: int) -> Written:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -10,6 +11,9 @@ if TYPE_CHECKING:
 #: The column that counts; no column of a stream table may begin like this.
 RESERVED = "__trickle_"
 WEIGHT = f"{RESERVED}weight"
+#: Where a row stands: in which file, and the how manieth row of it.
+FILE = f"{RESERVED}file"
+POSITION = f"{RESERVED}position"
 
 
 def quoted(name: str) -> str:
@@ -21,27 +25,29 @@ def quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
-def columns(frame: DataFrame) -> list[Column]:
-    """The columns of the rows themselves, without the weight."""
+def columns(frame: DataFrame, names: Sequence[str] | None = None) -> list[Column]:
+    """The columns of the rows themselves, without the weight; asking Spark for their names is spared if given."""
     from pyspark.sql import functions as F
 
-    return [F.col(quoted(name)) for name in frame.columns if not name.startswith(RESERVED)]
+    if names is None:
+        names = [name for name in frame.columns if not name.startswith(RESERVED)]
+    return [F.col(quoted(name)) for name in names]
 
 
-def weigh(frame: DataFrame, weight: int) -> DataFrame:
+def weigh(frame: DataFrame, weight: int, names: Sequence[str] | None = None) -> DataFrame:
     """Every row of a bag with the same weight."""
     from pyspark.sql import functions as F
     from pyspark.sql.types import LongType
 
     # A type as an object: as text it would need the process's own session to be parsed.
-    return frame.select(*columns(frame), F.lit(weight).cast(LongType()).alias(WEIGHT))
+    return frame.select(*columns(frame, names), F.lit(weight).cast(LongType()).alias(WEIGHT))
 
 
-def net(weighted: DataFrame) -> DataFrame:
+def net(weighted: DataFrame, names: Sequence[str] | None = None) -> DataFrame:
     """Equal rows added up; rows whose weights cancel are gone. NULLs are equal to NULLs here."""
     from pyspark.sql import functions as F
 
-    return weighted.groupBy(*columns(weighted)).agg(F.sum(WEIGHT).alias(WEIGHT)).where(F.col(WEIGHT) != 0)
+    return weighted.groupBy(*columns(weighted, names)).agg(F.sum(WEIGHT).alias(WEIGHT)).where(F.col(WEIGHT) != 0)
 
 
 def expand(weighted: DataFrame) -> DataFrame:

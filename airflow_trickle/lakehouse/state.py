@@ -156,6 +156,9 @@ def write_history(
             snapshot_id=result.snapshot_id,
             started_at=clock.text_of(started_at),
             seconds=result.seconds,
+            bytes_read=result.bytes_read,
+            bytes_written=result.bytes_written,
+            phases=json.dumps(result.phases),
             error=_storable(result.error) if result.error is not None else None,
         )
     )
@@ -185,7 +188,12 @@ def read_history(
             query = query.where(column == wanted)
     with lake.database.reading() as connection:
         rows = connection.execute(query.order_by(history.c.id.desc()).limit(limit)).mappings()
-        return [{key: value for key, value in row.items() if key != "catalog"} for row in rows]
+        shown = [{key: value for key, value in row.items() if key != "catalog"} for row in rows]
+    return [{**row, "phases": _phases(row["phases"])} for row in shown]
+
+
+def _phases(text: str | None) -> dict[str, float]:
+    return json.loads(text) if text else {}
 
 
 def published_by(lake: Lakehouse, identifier: str, tick_id: str) -> TableResult | None:
@@ -217,6 +225,9 @@ def published_by(lake: Lakehouse, identifier: str, tick_id: str) -> TableResult 
         snapshot_id=row["snapshot_id"],
         epoch=row["epoch"],
         seconds=row["seconds"],
+        bytes_read=row["bytes_read"],
+        bytes_written=row["bytes_written"],
+        phases=_phases(row["phases"]),
     )
 
 

@@ -20,12 +20,14 @@ from sqlalchemy import (
     Text,
     insert,
     select,
+    text,
+    update,
 )
 
 from airflow_trickle.errors import CatalogUnavailable
 from airflow_trickle.lakehouse.database import Database, one_at_a_time
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 metadata = MetaData()
 
@@ -81,6 +83,10 @@ history = Table(
     Column("snapshot_id", BigInteger),
     Column("started_at", String(40), nullable=False),
     Column("seconds", Float, nullable=False),
+    Column("bytes_read", BigInteger),
+    Column("bytes_written", BigInteger),
+    # Seconds by phase, as JSON.
+    Column("phases", Text),
     Column("error", Text),
     Index("trickle_history_of_table", "catalog", "identifier", "id"),
     Index("trickle_history_of_tick", "catalog", "tick_id"),
@@ -145,11 +151,26 @@ def install(database: Database) -> None:
             if connection.execute(select(meta.c.value).where(meta.c.key == "schema_version")).first() is None:
                 connection.execute(insert(meta).values(key="schema_version", value=str(SCHEMA_VERSION)))
         found = _installed_version(database)
+    if found == 1:
+        found = _from_first_layout(database)
     if found != SCHEMA_VERSION:
         raise CatalogUnavailable(
             f"{database.where} holds trickle state of layout {found}; this version of airflow-trickle knows "
             f"layout {SCHEMA_VERSION}. Install a version of airflow-trickle that matches."
         )
+
+
+def _from_first_layout(database: Database) -> int | None:
+    """Layout 2 has three more columns in the history, which older rows leave empty."""
+    with database.transaction() as connection:
+        one_at_a_time(connection, "install")
+        version = connection.execute(select(meta.c.value).where(meta.c.key == "schema_version")).scalar()
+        if version == "1":  # nobody was quicker
+            for column in (history.c.bytes_read, history.c.bytes_written, history.c.phases):
+                kind = column.type.compile(connection.dialect)
+                connection.execute(text(f"ALTER TABLE {history.name} ADD COLUMN {column.name} {kind}"))
+            connection.execute(update(meta).where(meta.c.key == "schema_version").values(value="2"))
+    return _installed_version(database)
 
 
 def _installed_version(database: Database) -> int | None:

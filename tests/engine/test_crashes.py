@@ -44,11 +44,11 @@ DIES = textwrap.dedent(
 
 POINTS = {
     "after the pin": ("airflow_trickle.runner", "pin", "after"),
-    "before the write": ("airflow_trickle.engine.refresh", "_write", "before"),
-    "after the write": ("airflow_trickle.engine.refresh", "_write", "after"),
-    "after staging": ("airflow_trickle.engine.refresh", "stage", "after"),
-    "just before the commit": ("airflow_trickle.engine.refresh", "commit", "before"),
-    "just after the commit": ("airflow_trickle.engine.refresh", "commit", "after"),
+    "before the write": ("airflow_trickle.engine.publish", "_write", "before"),
+    "after the write": ("airflow_trickle.engine.publish", "_write", "after"),
+    "after staging": ("airflow_trickle.engine.publish", "stage", "after"),
+    "just before the commit": ("airflow_trickle.engine.publish", "commit", "before"),
+    "just after the commit": ("airflow_trickle.engine.publish", "commit", "after"),
 }
 
 

@@ -1,73 +1,144 @@
-"""Where the parts of a change are computed: on Spark."""
+"""Where the parts of a change are computed: on Spark, with as few jobs as can be."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from airflow_trickle.blocks.shapes import NotInBlocks
 from airflow_trickle.engine.delta.context import Column
-from airflow_trickle.engine.inputs import create_view
+from airflow_trickle.engine.delta.ranges import Ranges, ranges_of_rows
+from airflow_trickle.engine.fetch import SMALL, fetch, given_back
+from airflow_trickle.engine.inputs import create_view, view_name
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
+
+_VIEW = re.compile(r"trickle_[0-9a-f]{32}")
 
 
 class SparkBench:
-    """Computes parts of a change on Spark; what it made is in ``views`` and is to be dropped at the end."""
+    """Computes parts of a change on Spark; what it made is in ``views`` and is to be dropped at the end.
+
+    Args:
+        spark: The session.
+        views: Fills with the names of the views.
+        note: Is told the name, the meaning and the SQL of every part.
+        rows: About how many rows the change is made of; with many nothing is brought into this process.
+    """
 
     def __init__(
-        self, spark: SparkSession, views: list[str], note: Callable[[str, str, str], None] = lambda *_: None
+        self,
+        spark: SparkSession,
+        views: list[str],
+        note: Callable[[str, str, str], None] = lambda *_: None,
+        rows: int = 0,
     ) -> None:
         self._spark = spark
         self._views = views
         self._note = note
+        self._small = rows <= SMALL
+        self._promised: dict[str, Callable[[], DataFrame]] = {}
+        self._columns: dict[str, list[Column]] = {}
+        self._ranges: dict[str, Mapping[str, Ranges]] = {}
+
+    def promise(self, make: Callable[[], DataFrame]) -> str:
+        """The name of a view that is made when a query first reads it: many are never read."""
+        name = view_name()
+        self._promised[name] = make
+        return name
 
     def view(self, sql: str, about: str) -> str:
         """Names a query; nothing is computed."""
-        with _understood():
-            name = create_view(self._spark.sql(sql))
+        with understood():
+            name = create_view(self._sql(sql))
         self._views.append(name)
         self._note(name, about, sql)
         return name
 
     def keep(self, sql: str, about: str) -> str | None:
         """Computes a query once and names the result; None if it has no rows."""
-        with _understood():
-            frame = self._spark.sql(sql).localCheckpoint(eager=True)
-        empty = frame.isEmpty()
+        with understood():
+            name = self.keep_frame(self._sql(sql))
+        self._note(name or "", about, sql)
+        return name
+
+    def keep_frame(self, frame: DataFrame) -> str | None:
+        """Computes rows once and names them; None if there are none.
+
+        Few rows come here and go back as part of a plan: that is one job, Spark knows their number and sends them to
+        every task, and their ranges are known.
+        """
+        rows = fetch(frame) if self._small else None
+        if rows is None:
+            frame = frame.localCheckpoint(eager=True)
+            if frame.isEmpty():
+                return None
+        elif rows.num_rows == 0:
+            return None
+        else:
+            return self.give(rows)
         name = create_view(frame)
         self._views.append(name)
-        self._note(name, about, sql)
-        return None if empty else name
+        return name
+
+    def give(self, rows: pa.Table) -> str:
+        """Names rows of this process."""
+        name = create_view(given_back(self._spark, rows))
+        self._views.append(name)
+        self._ranges[name] = ranges_of_rows(rows)
+        return name
+
+    @property
+    def small(self) -> bool:
+        """Whether the change is likely to have few rows."""
+        return self._small
+
+    def ranges(self, view: str) -> Mapping[str, Ranges]:
+        """Between which values the columns of a view lie, by folded name, as far as that is known."""
+        return self._ranges.get(view, {})
+
+    def know_ranges(self, view: str, ranges: Mapping[str, Ranges]) -> None:
+        """Remember the ranges of a view."""
+        self._ranges[view] = ranges
 
     def columns(self, sql: str) -> list[Column]:
         """The columns of a query's result."""
-        with _understood():
-            fields = self._spark.sql(sql).schema.fields
-        return [Column(field.name, field.dataType.simpleString()) for field in fields]
+        if sql not in self._columns:
+            with understood():
+                fields = self._sql(sql).schema.fields
+            self._columns[sql] = [Column(field.name, field.dataType.simpleString()) for field in fields]
+        return self._columns[sql]
 
     def frame(self, sql: str) -> DataFrame:
         """The result of a query."""
-        with _understood():
-            frame = self._spark.sql(sql)
-            _ = frame.schema
-        return frame
+        with understood():
+            return self._sql(sql)
 
     def resolves(self, sql: str) -> bool:
         """Whether Spark accepts a query."""
         from pyspark.errors import AnalysisException
 
         try:
-            _ = self._spark.sql(sql).schema
+            _ = self._sql(sql).schema
         except AnalysisException:
             return False
         return True
 
+    def _sql(self, sql: str) -> DataFrame:
+        for name in _VIEW.findall(sql):
+            make = self._promised.pop(name, None)
+            if make is not None:
+                make().createOrReplaceTempView(name)
+                self._views.append(name)
+        return self._spark.sql(sql)
+
 
 @contextmanager
-def _understood() -> Iterator[None]:
+def understood() -> Iterator[None]:
     """What Spark does not accept was made by us: the user's query was accepted before."""
     from pyspark.errors import AnalysisException
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Protocol
 
@@ -20,7 +21,8 @@ from airflow_trickle.blocks.shapes import (
     Span,
     TableName,
 )
-from airflow_trickle.engine.zset import RESERVED, WEIGHT, quoted
+from airflow_trickle.engine.delta.ranges import Ranges
+from airflow_trickle.engine.zset import FILE, POSITION, RESERVED, WEIGHT, quoted
 
 
 class Version(str, Enum):
@@ -40,6 +42,10 @@ class Views:
     old: str
     new: str
     delta: str | None
+    #: Whether it is known that no row went.
+    grows: bool = False
+    #: By folded name: the types of the columns in Spark's words, where they are known.
+    types: Mapping[str, str] | None = None
 
     def name(self, version: Version) -> str:
         """The view of one state, ready for SQL."""
@@ -80,9 +86,47 @@ class Workbench(Protocol):
     def resolves(self, sql: str) -> bool:
         """Whether Spark accepts a query."""
 
+    def ranges(self, view: str) -> Mapping[str, Ranges]:
+        """Between which values the columns of a view lie, by folded name, as far as that is known."""
+
+
+@dataclass(frozen=True)
+class Published:
+    """The result before: the view of its rows, the same with their places if there is one, and its columns."""
+
+    rows: str
+    columns: tuple[str, ...]
+    #: By column, in Spark's words.
+    types: tuple[str, ...]
+    #: With the columns `FILE` and `POSITION` behind.
+    placed: str | None = None
+
+
+@dataclass(frozen=True)
+class Change:
+    """Weighted rows as SQL: the weight comes last; ``placed``: behind it the place of every row that goes.
+
+    ``net``: no row both comes and goes.
+    """
+
+    sql: str
+    placed: bool = False
+    net: bool = False
+
 
 #: The CTEs that a place of the query sees, by folded name.
 Scope = Mapping[str, Views]
+
+
+@dataclass(frozen=True)
+class _Reading:
+    """How a text is rewritten: which state it reads, what it sees, and which rows are enough."""
+
+    version: Version
+    scope: Scope
+    enough: Mapping[int, str] = field(default_factory=dict)
+    #: The CTEs whose definition is part of the text at hand.
+    known: frozenset[str] = frozenset()
 
 
 @dataclass
@@ -115,11 +159,14 @@ class Context:
 
     def render(self, query: Query, version: Version, scope: Scope) -> str:
         """A query over the old or the new state of everything it reads."""
-        return self._edited(query.span, self._edits(query, version, scope, set()))
+        return self._edited(query.span, self._edits(query, _Reading(version, scope)))
 
-    def expression(self, span: Span, version: Version, scope: Scope) -> str:
-        """An expression whose subqueries read the old or the new state."""
-        return self._edited(span, self._in_expressions((span,), version, scope))
+    def expression(self, span: Span, version: Version, scope: Scope, enough: Mapping[int, str] | None = None) -> str:
+        """An expression whose subqueries read the old or the new state.
+
+        ``enough``: by where a table's name stands, which of its rows are enough to read.
+        """
+        return self._edited(span, self._in_expressions((span,), _Reading(version, scope, enough or {})))
 
     def _edited(self, span: Span, edits: Iterator[tuple[Span, str]]) -> str:
         text, at = [], span.start
@@ -128,36 +175,40 @@ class Context:
             at = part.end
         return "".join([*text, self.blocks.text[at : span.end]])
 
-    def _body_edits(self, body: Body, version: Version, scope: Scope, known: set[str]) -> Iterator[tuple[Span, str]]:
+    def _body_edits(self, body: Body, reading: _Reading) -> Iterator[tuple[Span, str]]:
         if isinstance(body, Query):
-            yield from self._edits(body, version, scope, known)
+            yield from self._edits(body, reading)
         elif isinstance(body, SetOperation):
-            yield from self._edits(body.left, version, scope, known)
-            yield from self._edits(body.right, version, scope, known)
+            yield from self._edits(body.left, reading)
+            yield from self._edits(body.right, reading)
         elif isinstance(body, Select):
             for item in body.sources:
                 if isinstance(item.relation, Derived):
-                    yield from self._edits(item.relation.query, version, scope, known)
-                elif isinstance(item.relation, TableName) and not self._is_local(item.relation, known):
-                    name = self.views_of(item.relation, scope).name(version)
+                    yield from self._edits(item.relation.query, reading)
+                elif isinstance(item.relation, TableName) and not self._is_local(item.relation, reading.known):
+                    name = self._named(item.relation, reading)
                     yield item.relation.span, name if item.alias else f"{name} {self.alias_of(item)}"
-            yield from self._in_expressions(expressions(body), version, scope, known)
+            yield from self._in_expressions(expressions(body), reading)
 
-    def _edits(self, query: Query, version: Version, scope: Scope, known: set[str]) -> Iterator[tuple[Span, str]]:
-        seen = set(known)  # the CTEs whose definition is part of the text at hand
+    def _named(self, table: TableName, reading: _Reading) -> str:
+        name = self.views_of(table, reading.scope).name(reading.version)
+        enough = reading.enough.get(table.span.start)
+        return name if enough is None else f"(SELECT * FROM {name} WHERE {enough})"
+
+    def _edits(self, query: Query, reading: _Reading) -> Iterator[tuple[Span, str]]:
+        seen = set(reading.known)  # the CTEs whose definition is part of the text at hand
         for cte in query.ctes:
-            yield from self._edits(cte.query, version, scope, seen)
+            yield from self._edits(cte.query, replace(reading, known=frozenset(seen)))
             seen.add(cte.name)
-        yield from self._body_edits(query.body, version, scope, seen)
-        yield from self._in_expressions((*query.order, query.limit, query.skip), version, scope, seen)
+        inside = replace(reading, known=frozenset(seen))
+        yield from self._body_edits(query.body, inside)
+        yield from self._in_expressions((*query.order, query.limit, query.skip), inside)
 
-    def _in_expressions(
-        self, spans: tuple[Span | None, ...], version: Version, scope: Scope, known: set[str] | None = None
-    ) -> Iterator[tuple[Span, str]]:
+    def _in_expressions(self, spans: tuple[Span | None, ...], reading: _Reading) -> Iterator[tuple[Span, str]]:
         for subquery in self.blocks.subqueries(*spans):
-            yield from self._edits(subquery.query, version, scope, known or set())
+            yield from self._edits(subquery.query, reading)
 
-    def _is_local(self, name: TableName, known: set[str]) -> bool:
+    def _is_local(self, name: TableName, known: AbstractSet[str]) -> bool:
         """Whether a name is that of a CTE whose definition is part of the text at hand."""
         if name.span.start in self.tables:
             return False
@@ -185,7 +236,7 @@ class Context:
             for item in body.sources:
                 if isinstance(item.relation, Derived):
                     yield from self._changes(item.relation.query, scope, known)
-                elif isinstance(item.relation, TableName) and not self._is_local(item.relation, set(known)):
+                elif isinstance(item.relation, TableName) and not self._is_local(item.relation, known):
                     yield self.views_of(item.relation, scope).delta is not None
             yield from self._expression_changes(expressions(body), scope, known)
 
@@ -203,6 +254,25 @@ def numbered(count: int) -> list[str]:
     ['`__trickle_c1`', '`__trickle_c2`']
     """
     return [quoted(f"{RESERVED}c{number}") for number in range(1, count + 1)]
+
+
+def replaced(published: Published, which: str, *after: str) -> Change:
+    """The published rows that fulfil a condition go, and others come.
+
+    Args:
+        published: The result before; in the condition it is called `__trickle_p`.
+        which: The condition.
+        after: Queries for the rows that come.
+    """
+    alias, names = f"AS {RESERVED}p", ", ".join(quoted(name) for name in published.columns)
+    if published.placed is None:
+        parts = [weighted(sql, 1) for sql in after]
+        before = weighted(f"SELECT * FROM {quoted(published.rows)} {alias} WHERE {which}", -1)
+        return Change(" UNION ALL ".join([before, *parts]))
+    nowhere = f"CAST(NULL AS STRING) AS {FILE}, CAST(NULL AS BIGINT) AS {POSITION}"
+    parts = [f"SELECT *, CAST(1 AS BIGINT) AS {WEIGHT}, {nowhere} FROM ({sql})" for sql in after]
+    placed = f"{names}, CAST(-1 AS BIGINT) AS {WEIGHT}, {FILE}, {POSITION} FROM {quoted(published.placed)}"
+    return Change(" UNION ALL ".join([f"SELECT {placed} {alias} WHERE {which}", *parts]), placed=True)
 
 
 def weighted(sql: str, weight: int) -> str:

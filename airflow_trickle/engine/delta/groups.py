@@ -34,10 +34,10 @@ from airflow_trickle.blocks.shapes import (
     Span,
     SubqueryKind,
 )
-from airflow_trickle.engine.delta.context import Context, Scope, Version, weighted
-from airflow_trickle.engine.delta.joins import Term, all_of
+from airflow_trickle.engine.delta.context import Change, Context, Published, Scope, Version, replaced, weighted
 from airflow_trickle.engine.delta.merging import Merging, merge_of
 from airflow_trickle.engine.delta.selects import Block
+from airflow_trickle.engine.delta.terms import Term, all_of
 from airflow_trickle.engine.zset import RESERVED, quoted
 
 #: Aggregates whose answer does not depend on the order of the rows, whatever the type.
@@ -227,44 +227,52 @@ def inner_queries(context: Context, select: Select) -> Iterator[Query]:
 # --- the change ------------------------------------------------------------------------------------
 
 
-def change_of_groups(block: Block, published: str | None) -> str | None:
-    """The change of a SELECT with groups or windows; ``published`` is the view of the rows that it replaces."""
-    count = block.count
+def change_of_groups(block: Block, published: Published | None) -> Change | None:
+    """The change of a SELECT with groups or windows; ``published`` are the rows that it replaces."""
     terms = block.row_terms()
     everything = block.changed_elsewhere()
     if not terms and not everything:
         return None
     touched = Touched((), ()) if everything else touched_by(block)
     shown = published is not None and all(at is not None for at in touched.shown) and _one_by_one(block, published)
-    if not shown:
-        why = why_inexact(block)
-        if why is not None:
-            raise NotInBlocks(f"{why} may come out otherwise each time, and the result does not show its keys")
-    merge = merge_of(block, touched.keys, touched.shown) if shown and not everything and _is_plain(block) else None
-    if published is not None and merge is not None and why_inexact(block) is None:
-        return Merging(block, merge, published).change(terms)
-    new, old = all_of(count, Version.NEW), all_of(count, Version.OLD)
+    inexact = why_inexact(block)
+    if not shown and inexact is not None:
+        raise NotInBlocks(f"{inexact} may come out otherwise each time, and the result does not show its keys")
+    if published is not None and shown and not everything and inexact is None and _is_plain(block):
+        merge = merge_of(block, touched.keys, touched.shown, published)
+        if merge is not None:
+            return Merging(block, merge, published).change(terms)
     if not touched.keys:
-        if not everything and terms and not _any_row(block, terms):
-            return None
-        before = f"SELECT * FROM {quoted(published)}" if published is not None else block.sql(old)
-        return f"{weighted(block.sql(new), 1)} UNION ALL {weighted(before, -1)}"
+        return _recomputed(block, terms if not everything else [], published)
+    return _touched(block, terms, touched, published if shown else None)
+
+
+def _recomputed(block: Block, terms: list[Term], published: Published | None) -> Change | None:
+    """The whole result, before and after; None if by some terms nothing changed."""
+    if terms and not _any_row(block, terms):
+        return None
+    after = block.sql(all_of(block.count, Version.NEW))
+    if published is not None:
+        return replaced(published, "true", after)
+    return Change(f"{weighted(after, 1)} UNION ALL {weighted(block.sql(all_of(block.count, Version.OLD)), -1)}")
+
+
+def _touched(block: Block, terms: list[Term], touched: Touched, published: Published | None) -> Change | None:
+    """What has one of the keys of the changed rows, before and after."""
     view = _keep_keys(block, terms, touched)
     if view is None:
         return None
     condition = _among(block, touched, view)
-    after = block.sql(replace(new, conditions=(condition,)))
-    if shown:
-        before = _published_among(block, touched, view, str(published))
-    else:
-        before = block.sql(replace(old, conditions=(condition,)))
-    return f"{weighted(after, 1)} UNION ALL {weighted(before, -1)}"
+    after = block.sql(replace(all_of(block.count, Version.NEW), conditions=condition))
+    if published is not None:
+        return replaced(published, _published_among(block, touched, view, published), after)
+    before = block.sql(replace(all_of(block.count, Version.OLD), conditions=condition))
+    return Change(f"{weighted(after, 1)} UNION ALL {weighted(before, -1)}")
 
 
-def _one_by_one(block: Block, published: str) -> bool:
+def _one_by_one(block: Block, published: Published) -> bool:
     """Whether each item of SELECT is one column of the result; a generator may make several."""
-    columns = block.context.bench.columns(f"SELECT * FROM {quoted(published)}")
-    return len(columns) == len(block.select.items)
+    return len(published.columns) == len(block.select.items)
 
 
 def _is_plain(block: Block) -> bool:
@@ -295,18 +303,26 @@ def _any_row(block: Block, terms: list[Term]) -> bool:
     return block.context.bench.keep(sql, "whether any row changed") is not None
 
 
-def _among(block: Block, touched: Touched, view: str) -> str:
-    texts = _key_columns(block, touched, Version.NEW)
+def _among(block: Block, touched: Touched, view: str) -> tuple[str, ...]:
+    """That a row of the block has one of some keys, and lies where these lie."""
+    texts, ranges = _key_columns(block, touched, Version.NEW), block.context.bench.ranges(view)
     equal = " AND ".join(f"{quoted(f'{RESERVED}k{number}')} <=> ({text})" for number, text in enumerate(texts))
-    return f"EXISTS (SELECT 1 FROM {quoted(view)} WHERE {equal})"
+    within = [
+        ranges[name].holds_or_null(f"({text})")
+        for number, text in enumerate(texts)
+        if (name := f"{RESERVED}k{number}") in ranges
+    ]
+    return (f"EXISTS (SELECT 1 FROM {quoted(view)} WHERE {equal})", *within)
 
 
-def _published_among(block: Block, touched: Touched, view: str, published: str) -> str:
-    names = [column.name for column in block.context.bench.columns(f"SELECT * FROM {quoted(published)}")]
-    equal = " AND ".join(
-        f"{quoted(f'{RESERVED}k{number}')} <=> {RESERVED}p.{quoted(names[at])}"
-        for number, at in enumerate(touched.shown)
-        if at is not None
-    )
-    table = f"{quoted(published)} AS {RESERVED}p"
-    return f"SELECT * FROM {table} WHERE EXISTS (SELECT 1 FROM {quoted(view)} WHERE {equal})"
+def _published_among(block: Block, touched: Touched, view: str, published: Published) -> str:
+    """That a published row, called `__trickle_p`, has one of some keys."""
+    ranges = block.context.bench.ranges(view)
+    equal, within = [], []
+    for number, at in enumerate(touched.shown):
+        assert at is not None  # noqa: S101 - asked for shown keys only
+        name, column = f"{RESERVED}k{number}", f"{RESERVED}p.{quoted(published.columns[at])}"
+        equal.append(f"{quoted(name)} <=> {column}")
+        if name in ranges and ranges[name].type == published.types[at]:
+            within.append(ranges[name].holds_or_null(column))
+    return " AND ".join([f"EXISTS (SELECT 1 FROM {quoted(view)} WHERE {' AND '.join(equal)})", *within])

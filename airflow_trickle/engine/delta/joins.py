@@ -13,43 +13,17 @@ A and B may hold rows too many: what a row yields before and after then cancels 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from airflow_trickle.algebra.nodes import JoinKind
 from airflow_trickle.blocks.shapes import Derived, FromItem, NotInBlocks, Select, TableName
 from airflow_trickle.engine.delta.context import Context, Scope, Version
+from airflow_trickle.engine.delta.narrowing import Narrowing
+from airflow_trickle.engine.delta.terms import Term, uniform
 from airflow_trickle.engine.zset import RESERVED, WEIGHT, quoted
 
 _ROW_BY_ROW = (JoinKind.INNER, JoinKind.CROSS)
 _LEFT_DECIDES = (JoinKind.LEFT, JoinKind.SEMI, JoinKind.ANTI)
-
-
-@dataclass(frozen=True)
-class Term:
-    """One summand: the state of every relation, what each row counts, and which rows take part."""
-
-    versions: tuple[Version, ...]
-    weight: str = WEIGHT
-    conditions: tuple[str, ...] = ()
-    #: The state that subqueries in expressions read.
-    inner: Version = Version.NEW
-    #: By position: joins that are not those of the text.
-    joins: dict[int, str] = field(default_factory=dict)
-
-    def with_(self, version: Version, join: tuple[int, str] | None = None) -> Term:
-        """The same with one more relation."""
-        joins = self.joins if join is None else {**self.joins, join[0]: join[1]}
-        return replace(self, versions=(*self.versions, version), joins=joins)
-
-
-def uniform(count: int, version: Version, weight: int = 1) -> Term:
-    """All relations in one state; every row counts the same."""
-    return Term((version,) * count, f"CAST({weight} AS BIGINT)")
-
-
-def all_of(count: int, version: Version) -> Term:
-    """All relations in one state, without weights."""
-    return Term((version,) * count, "", inner=version if version is Version.OLD else Version.NEW)
 
 
 def _expanded(delta: str) -> str:
@@ -67,13 +41,14 @@ class Joins:
         self._scope = scope
         #: By position: the views of changed derived tables.
         self._deltas = deltas
+        self._narrowing = Narrowing(context, select, scope)
 
     def terms(self) -> list[Term]:
         """The change of all relations joined."""
         found: list[Term] = []
         for position, item in enumerate(self._select.sources):
             found = self._joined(found, position, item)
-        return found
+        return [self._narrowing.narrowed(term) for term in found]
 
     def _joined(self, prefix: list[Term], at: int, item: FromItem) -> list[Term]:
         changed = self._is_changed(at)
@@ -95,10 +70,11 @@ class Joins:
         join = None if words is None else (at, words)
         terms = [term.with_(Version.NEW, join) for term in prefix]
         if changed:
-            affected = (self._has_changed_partner(at, item),)
+            affected = self._has_changed_partner(at, item)
+            rows, partners = self._narrowing.partners(at, item.on) if affected != "true" else ([], [])
             for version, weight in ((Version.NEW, 1), (Version.OLD, -1)):
                 term = uniform(at, Version.OLD, weight).with_(version, join)
-                terms.append(replace(term, conditions=affected))
+                terms.append(replace(term, conditions=(affected, *rows), on={at: tuple(partners)}))
         return terms
 
     def _right(
@@ -181,7 +157,9 @@ class Joins:
             if term.joins.get(at) == "RIGHT JOIN":
                 parts.append(" ON false")
             elif item.on is not None:
-                parts.append(f" ON {self._context.expression(item.on, term.inner, self._scope)}")
+                on = self._context.expression(item.on, term.inner, self._scope, term.enough)
+                more = term.on.get(at, ())
+                parts.append(f" ON {' AND '.join((f'({on})', *more))}" if more else f" ON {on}")
             elif item.using:
                 parts.append(f" USING ({', '.join(item.using)})")
         return "".join(parts)
@@ -214,6 +192,15 @@ class Joins:
         if version is Version.EMPTY:
             return f"(SELECT * FROM {text} WHERE false)"
         return _expanded(text) if version is Version.PLUS else text
+
+    def grows(self, term: Term) -> bool:
+        """Whether it is known that the changed relation of a term lost no row."""
+        changed = [at for at, version in enumerate(term.versions) if version is Version.DELTA]
+        relations = [self._select.sources[at].relation for at in changed]
+        return all(
+            isinstance(relation, TableName) and self._context.views_of(relation, self._scope).grows
+            for relation in relations
+        )
 
     def _is_changed(self, at: int) -> bool:
         relation = self._select.sources[at].relation

@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 
 from airflow_trickle.blocks.expressions import has_distinct, position_in
 from airflow_trickle.blocks.shapes import Span
-from airflow_trickle.engine.delta.context import Version, weighted
-from airflow_trickle.engine.delta.joins import Term
+from airflow_trickle.engine.delta.context import Change, Published, Version, replaced
 from airflow_trickle.engine.delta.selects import Block
-from airflow_trickle.engine.zset import RESERVED, quoted
+from airflow_trickle.engine.delta.terms import Term
+from airflow_trickle.engine.zset import FILE, POSITION, RESERVED, WEIGHT, quoted
 
 #: Aggregate -> the aggregate that makes one answer of two.
 _MERGED_BY: Mapping[str, str] = {
@@ -34,7 +34,18 @@ _MERGED_BY: Mapping[str, str] = {
     "bit_or": "bit_or",
     "bit_xor": "bit_xor",
 }
-_LOSES = f"{RESERVED}loses"
+#: How one answer of two is said in an expression; a side that is NULL has no say.
+_ADDED_BY: Mapping[str, str] = {
+    "sum": "{o} + {g}",
+    "min": "least({o}, {g})",
+    "max": "greatest({o}, {g})",
+    "bool_and": "{o} AND {g}",
+    "bool_or": "{o} OR {g}",
+    "bit_and": "{o} & {g}",
+    "bit_or": "{o} | {g}",
+    "bit_xor": "{o} ^ {g}",
+}
+_LOSES, _THERE = f"{RESERVED}loses", f"{RESERVED}there"
 
 
 @dataclass(frozen=True)
@@ -46,73 +57,185 @@ class Merge:
     columns: tuple[int | tuple[Span, str], ...]
 
 
-def merge_of(block: Block, keys: tuple[Span, ...], shown: tuple[int | None, ...]) -> Merge | None:
+def merge_of(block: Block, keys: tuple[Span, ...], shown: tuple[int | None, ...], published: Published) -> Merge | None:
     """How the published rows of a SELECT can be added to; None if they do not hold enough."""
     select, blocks = block.select, block.context.blocks
     if select.having is not None or select.qualify is not None or select.sets or select.windows is not None:
         return None
     # Keys that are not plain expressions, or GROUP BY k, k.
-    if (not keys and select.group is not None) or len(set(shown)) != len(shown):
-        return None
+    plain = (bool(keys) or select.group is None) and len(set(shown)) == len(shown)
     # A number as a key would be read as a position.
-    if any(at is None for at in shown) or any(position_in(blocks, key) is not None for key in keys):
+    if not plain or None in shown or any(position_in(blocks, key) is not None for key in keys):
         return None
     found: list[int | tuple[Span, str]] = []
     for at, item in enumerate(select.items):
         if at in shown:
             found.append(shown.index(at))
             continue
-        calls = list(blocks.calls(item.span))
-        if len(calls) != 1 or calls[0].span != item.span or calls[0].over or calls[0].window:
+        merged_by = _merged_by(block, item.span)
+        # The sum of two numbers with so many digits may lose some.
+        if merged_by is None or "decimal(38" in published.types[at]:
             return None
-        if calls[0].name not in _MERGED_BY or has_distinct(blocks, calls[0]):
-            return None
-        found.append((item.span, _MERGED_BY[calls[0].name]))
+        found.append((item.span, merged_by))
     return Merge(keys, tuple(found))
+
+
+def _merged_by(block: Block, span: Span) -> str | None:
+    """What merges the answers of an aggregate, if an item is one and nothing else."""
+    calls = list(block.context.blocks.calls(span))
+    if len(calls) != 1 or calls[0].span != span or calls[0].over or calls[0].window:
+        return None
+    return None if has_distinct(block.context.blocks, calls[0]) else _MERGED_BY.get(calls[0].name)
+
+
+def _added(merged_by: str, old: str, gain: str) -> str:
+    both = _ADDED_BY[merged_by].format(o=old, g=gain)
+    return f"CASE WHEN {old} IS NULL THEN {gain} WHEN {gain} IS NULL THEN {old} ELSE {both} END"
 
 
 class Merging:
     """The change of one SELECT, by adding to what is published."""
 
-    def __init__(self, block: Block, merge: Merge, published: str) -> None:
+    def __init__(self, block: Block, merge: Merge, published: Published) -> None:
         self._block = block
         self._merge = merge
         self._published = published
-        names = [column.name for column in block.context.bench.columns(f"SELECT * FROM {quoted(published)}")]
-        self._names = [quoted(name) for name in names]
+        self._names = [quoted(name) for name in published.columns]
         self._keys = [quoted(f"{RESERVED}k{number}") for number in range(len(merge.keys))]
+        #: By column of the result: what the changed rows alone give.
+        self._gained_view = ""
+        self._gains = [quoted(f"{RESERVED}g{number}") for number in range(len(merge.columns))]
 
-    def change(self, terms: list[Term]) -> str | None:
+    def change(self, terms: list[Term]) -> Change | None:
         """The weighted rows; None if nothing changed."""
-        touched = self._keep_touched(terms)
-        if touched is None:
+        only_gains = self._block.only_gains(terms)
+        gained = self._keep_gained(terms, only_gains=only_gains)
+        if gained is None:
             return None
-        lost = self._keep_lost(touched)
-        before = self._published_in(touched)
-        parts = [weighted(before, -1), weighted(self._merged(terms, touched, lost), 1)]
-        if lost is not None:
-            parts.append(weighted(self._recomputed(lost), 1))
-        return " UNION ALL ".join(parts)
+        self._gained_view = gained
+        lost = None if only_gains else self._keep_lost(gained)
+        if lost is None:
+            return Change(self._exchanged(gained), placed=self._published.placed is not None, net=True)
+        rest = f"(SELECT * FROM {quoted(gained)} WHERE NOT {_LOSES})"
+        after = [self._merged(rest), self._recomputed(lost)]
+        return replaced(self._published, self._is_in(quoted(gained)), *after)
 
-    def _keep_touched(self, terms: list[Term]) -> str | None:
-        """The keys of the changed rows, and whether any row of theirs went."""
-        parts = []
-        for term in terms:
-            columns = ", ".join([*self._key_texts(term), f"{term.weight} AS {RESERVED}w"])
-            parts.append(self._block.sql(replace(term, weight=""), columns=columns, grouped=False))
-        group = f" GROUP BY {', '.join(self._keys)}" if self._keys else ""
-        shown = ", ".join([*self._keys, f"min({RESERVED}w) < 0 AS {_LOSES}"])
-        sql = f"SELECT {shown} FROM ({' UNION ALL '.join(parts)}){group} HAVING count(*) > 0"
-        return self._block.context.bench.keep(sql, "the keys of the changed rows, and which lost a row")
+    # --- what came ---------------------------------------------------------------------------------
 
-    def _keep_lost(self, touched: str) -> str | None:
-        sql = f"SELECT * FROM {quoted(touched)} WHERE {_LOSES}"
-        return self._block.context.bench.keep(sql, "the keys that lost a row")
+    def _keep_gained(self, terms: list[Term], *, only_gains: bool) -> str | None:
+        """By key: the aggregates of the rows that came, and whether any row went."""
+        parts = [self._gained(term) for term in terms if not term.weight.startswith("CAST(-1")]
+        if not only_gains:
+            parts += [self._losing(term) for term in terms]
+        shown = [*self._keys]
+        for column, name in zip(self._merge.columns, self._gains, strict=True):
+            if not isinstance(column, int):
+                shown.append(f"{column[1]}({name}) AS {name}")
+        shown.append(f"bool_or({_LOSES}) AS {_LOSES}")
+        group = f" GROUP BY {', '.join(self._keys)}" if self._keys else " HAVING count(*) > 0"
+        sql = f"SELECT {', '.join(shown)} FROM ({' UNION ALL '.join(parts)}){group}"
+        if len(parts) == 1:
+            sql = parts[0]
+        return self._block.context.bench.keep(sql, "what the changed rows add to each group, and which lost a row")
 
-    def _key_texts(self, term: Term) -> list[str]:
-        said = self._block.context.expression
-        texts = (said(key, term.inner, self._block.scope) for key in self._merge.keys)
-        return [f"{text} AS {name}" for text, name in zip(texts, self._keys, strict=True)]
+    def _keep_lost(self, gained: str) -> str | None:
+        sql = f"SELECT * FROM {quoted(gained)} WHERE {_LOSES}"
+        return self._block.context.bench.keep(sql, "the groups that lost a row")
+
+    def _gained(self, term: Term) -> str:
+        """The aggregates of the rows that came by one term."""
+        said, scope = self._block.context.expression, self._block.scope
+        keys = [said(key, term.inner, scope) for key in self._merge.keys]
+        columns = [f"{text} AS {name}" for text, name in zip(keys, self._keys, strict=True)]
+        for column, name in zip(self._merge.columns, self._gains, strict=True):
+            if not isinstance(column, int):
+                columns.append(f"{said(column[0], term.inner, scope)} AS {name}")
+        columns.append(f"false AS {_LOSES}")
+        versions = tuple(Version.PLUS if version is Version.DELTA else version for version in term.versions)
+        plus = replace(term, versions=versions, weight="")
+        sql = self._block.sql(plus, columns=", ".join(columns), grouped=False)
+        return f"{sql} GROUP BY {', '.join(keys)}" if keys else f"{sql} HAVING count(*) > 0"
+
+    def _losing(self, term: Term) -> str:
+        """The keys of the rows that went by one term."""
+        said, scope = self._block.context.expression, self._block.scope
+        keys = [
+            f"{said(key, term.inner, scope)} AS {name}" for key, name in zip(self._merge.keys, self._keys, strict=True)
+        ]
+        nothing = [
+            f"NULL AS {name}"
+            for column, name in zip(self._merge.columns, self._gains, strict=True)
+            if not isinstance(column, int)
+        ]
+        columns = ", ".join([*keys, *nothing, f"true AS {_LOSES}"])
+        losing = replace(term, weight="", conditions=(*term.conditions, f"{term.weight} < 0"))
+        return self._block.sql(losing, columns=columns, grouped=False, distinct=True)
+
+    # --- what is published -------------------------------------------------------------------------
+
+    def _same_group(self, published: str, group: str = "") -> str:
+        """Whether a published row and a row of what came are of one group."""
+        shown = {number: self._names[at] for at, number in enumerate(self._merge.columns) if isinstance(number, int)}
+        equal = (f"{group}{key} <=> {published}.{shown[number]}" for number, key in enumerate(self._keys))
+        return " AND ".join(equal) or "true"
+
+    def _is_in(self, groups: str) -> str:
+        """Whether a published row, called `__trickle_p`, is of one of some groups."""
+        return f"EXISTS (SELECT 1 FROM {groups} WHERE {self._same_group(f'{RESERVED}p')})"
+
+    def _within(self, gained: str) -> list[str]:
+        """Where the published rows of the groups lie."""
+        ranges, found = self._block.context.bench.ranges(gained), []
+        for at, column in enumerate(self._merge.columns):
+            known = ranges.get(f"{RESERVED}k{column}") if isinstance(column, int) else None
+            if known is not None and known.type == self._published.types[at]:
+                found.append(known.holds_or_null(f"{RESERVED}p.{self._names[at]}"))
+        return found
+
+    def _before(self, groups: str) -> str:
+        """The published rows of some groups, with their places if they have them."""
+        view = self._published.placed or self._published.rows
+        where = " AND ".join([self._is_in(groups), *self._within(self._gained_view)])
+        return f"(SELECT *, true AS {_THERE} FROM {quoted(view)} AS {RESERVED}p WHERE {where})"
+
+    def _sums(self) -> list[str]:
+        """The columns of a group, out of those published (o) and those that came (g)."""
+        found = []
+        for at, column in enumerate(self._merge.columns):
+            name, gain, kind = self._names[at], self._gains[at], self._published.types[at]
+            text = f"g.{self._keys[column]}" if isinstance(column, int) else _added(column[1], f"o.{name}", f"g.{gain}")
+            found.append(f"CAST({text} AS {kind})")
+        return found
+
+    def _joined(self, groups: str) -> str:
+        # What is published of the groups is little: sent to where the groups are, nothing needs to be sorted.
+        join = f"{groups} AS g LEFT JOIN {self._before(groups)} AS o ON {self._same_group('o', 'g.')}"
+        return f"/*+ BROADCAST(o) */ {{columns}} FROM {join}"
+
+    def _merged(self, groups: str) -> str:
+        """The rows of some groups with what came."""
+        shown = ", ".join(f"{text} AS {name}" for text, name in zip(self._sums(), self._names, strict=True))
+        return "SELECT " + self._joined(groups).replace("{columns}", shown)
+
+    def _exchanged(self, gained: str) -> str:
+        """The rows of all groups: as they are published with weight -1, and with what came with weight 1."""
+        sums, before = self._sums(), [f"o.{name}" for name in self._names]
+        # A row that stays what it is does not go and come.
+        same = " AND ".join(f"{left} <=> {right}" for left, right in zip(before, sums, strict=True))
+        nowhere, places, where = [], [], []
+        if self._published.placed is not None:
+            nowhere = ["CAST(NULL AS STRING)", "CAST(NULL AS BIGINT)"]
+            places, where = [f"o.{FILE}", f"o.{POSITION}"], [FILE, POSITION]
+        coming = [*sums, "CAST(1 AS BIGINT)", *nowhere, "true"]
+        going = [*before, "CAST(-1 AS BIGINT)", *places, f"o.{_THERE}"]
+        names = ", ".join([*self._names, WEIGHT, *where])
+        both = f"stack(2, {', '.join([*coming, *going])}) AS ({names}, {_THERE})"
+        rows = self._joined(quoted(gained)).replace("{columns}", both)
+        return f"SELECT {names} FROM (SELECT {rows} WHERE o.{_THERE} IS NULL OR NOT ({same})) WHERE {_THERE}"
+
+    def _recomputed(self, lost: str) -> str:
+        every = Term((Version.NEW,) * self._block.count, "", (self._among(lost),))
+        return self._block.sql(every)
 
     def _among(self, view: str) -> str:
         """Whether a row of the block belongs to one of some groups."""
@@ -120,46 +243,3 @@ class Merging:
         texts = [said(key, Version.NEW, self._block.scope) for key in self._merge.keys]
         equal = [f"{name} <=> ({text})" for name, text in zip(self._keys, texts, strict=True)]
         return f"EXISTS (SELECT 1 FROM {quoted(view)} WHERE {' AND '.join(equal) or 'true'})"
-
-    def _published_in(self, view: str, but: str | None = None) -> str:
-        alias = f"{RESERVED}p"
-        shown = {number: self._names[at] for at, number in enumerate(self._merge.columns) if isinstance(number, int)}
-        equal = " AND ".join(f"{key} <=> {alias}.{shown[number]}" for number, key in enumerate(self._keys)) or "true"
-        rows = f"SELECT * FROM {quoted(self._published)} AS {alias}"
-        sql = f"{rows} WHERE EXISTS (SELECT 1 FROM {quoted(view)} WHERE {equal})"
-        return sql if but is None else f"{sql} AND NOT EXISTS (SELECT 1 FROM {quoted(but)} WHERE {equal})"
-
-    def _merged(self, terms: list[Term], touched: str, lost: str | None) -> str:
-        """The groups that only gained rows: the published rows and those of what came, as one."""
-        parts = [self._published_in(touched, lost)]
-        parts += [self._gained(term, lost) for term in terms if not term.weight.startswith("CAST(-1")]
-        shown, group = [], []
-        for column, name in zip(self._merge.columns, self._names, strict=True):
-            if isinstance(column, int):
-                shown.append(name)
-                group.append(name)
-            else:
-                shown.append(f"{column[1]}({name}) AS {name}")
-        listed = ", ".join(self._names)
-        inner = " UNION ALL ".join(f"SELECT * FROM ({part}) AS {RESERVED}m({listed})" for part in parts)
-        behind = f" GROUP BY {', '.join(group)}" if group else " HAVING count(*) > 0"
-        return f"SELECT {', '.join(shown)} FROM ({inner}){behind}"
-
-    def _gained(self, term: Term, lost: str | None) -> str:
-        """The aggregates of the rows that came by one term."""
-        said, scope = self._block.context.expression, self._block.scope
-        keys = [said(key, term.inner, scope) for key in self._merge.keys]
-        columns = [
-            keys[column] if isinstance(column, int) else said(column[0], term.inner, scope)
-            for column in self._merge.columns
-        ]
-        versions = tuple(Version.PLUS if version is Version.DELTA else version for version in term.versions)
-        conditions = term.conditions if lost is None else (*term.conditions, f"NOT {self._among(lost)}")
-        plus = replace(term, versions=versions, weight="", conditions=conditions)
-        named = ", ".join(f"{text} AS {name}" for text, name in zip(columns, self._names, strict=True))
-        sql = self._block.sql(plus, columns=named, grouped=False)
-        return f"{sql} GROUP BY {', '.join(keys)}" if keys else f"{sql} HAVING count(*) > 0"
-
-    def _recomputed(self, lost: str) -> str:
-        every = Term((Version.NEW,) * self._block.count, "", (self._among(lost),))
-        return self._block.sql(every)

@@ -14,21 +14,21 @@ from airflow_trickle.blocks.shapes import (
     SetOperation,
     Span,
 )
-from airflow_trickle.engine.delta.context import Context, Scope, Version, Views, weighted
+from airflow_trickle.engine.delta.context import Change, Context, Published, Scope, Version, Views, replaced
 from airflow_trickle.engine.delta.groups import calls_of, change_of_groups, inner_queries, is_grouped, require_exact
-from airflow_trickle.engine.delta.joins import all_of
 from airflow_trickle.engine.delta.selects import Block
-from airflow_trickle.engine.delta.sets import change_of_distinct, change_of_set, union_all
-from airflow_trickle.engine.zset import RESERVED, WEIGHT, quoted
+from airflow_trickle.engine.delta.sets import change_of_distinct, change_of_set, gain_of_distinct, union_all
+from airflow_trickle.engine.delta.terms import all_of
+from airflow_trickle.engine.zset import RESERVED, WEIGHT
 
 
-def change_of(context: Context, query: Query, published: str) -> str | None:
-    """The weighted rows by which a query's result changed, as SQL; None if nothing it reads changed.
+def change_of(context: Context, query: Query, published: Published) -> Change | None:
+    """The weighted rows by which a query's result changed; None if nothing it reads changed.
 
     Args:
         context: The query and the states of its inputs.
         query: Its blocks.
-        published: The view of its result before.
+        published: Its result before.
 
     Raises:
         NotInBlocks: a part of the query cannot be refreshed from changes.
@@ -36,7 +36,7 @@ def change_of(context: Context, query: Query, published: str) -> str | None:
     return _query(context, query, {}, published)
 
 
-def _query(context: Context, query: Query, scope: Scope, published: str | None = None) -> str | None:
+def _query(context: Context, query: Query, scope: Scope, published: Published | None = None) -> Change | None:
     inner = dict(scope)
     for cte in query.ctes:
         if published is not None:
@@ -62,7 +62,7 @@ def _require_exact_inside(context: Context, body: Body, scope: Scope) -> None:
             require_exact(context, query, scope)
 
 
-def _limited(context: Context, query: Query, scope: Scope, published: str) -> str | None:
+def _limited(context: Context, query: Query, scope: Scope, published: Published) -> Change | None:
     """ORDER BY … LIMIT of the whole query: computed anew, and compared with what is published.
 
     Which rows of those that tie are taken is open; the published ones are what is taken away.
@@ -71,7 +71,7 @@ def _limited(context: Context, query: Query, scope: Scope, published: str) -> st
     if not context.reads_change(behind_with, scope):
         return None
     after = context.render(behind_with, Version.NEW, scope)
-    return f"{weighted(after, 1)} UNION ALL {weighted(f'SELECT * FROM {quoted(published)}', -1)}"
+    return replaced(published, "true", after)
 
 
 def _cte(context: Context, cte: CteBlock, scope: Scope) -> Views:
@@ -81,7 +81,7 @@ def _cte(context: Context, cte: CteBlock, scope: Scope) -> Views:
     delta = _query(context, cte.query, scope)
     kept = None
     if delta is not None:
-        kept = context.bench.keep(_named(delta, cte.columns, weight=True), f"the change of {cte.name}")
+        kept = context.bench.keep(_named(delta.sql, cte.columns, weight=True), f"the change of {cte.name}")
     if kept is None:
         return Views(new, new, None)
     old = context.bench.view(_named(context.render(cte.query, Version.OLD, scope), cte.columns), f"{cte.name} before")
@@ -95,7 +95,7 @@ def _named(sql: str, columns: str, *, weight: bool = False) -> str:
     return f"SELECT * FROM ({sql}) AS {RESERVED}q({names})"
 
 
-def _body(context: Context, body: Body, scope: Scope, published: str | None) -> str | None:
+def _body(context: Context, body: Body, scope: Scope, published: Published | None) -> Change | None:
     if isinstance(body, Query):
         return _query(context, body, scope, published)
     if isinstance(body, ConstantRows):
@@ -105,17 +105,20 @@ def _body(context: Context, body: Body, scope: Scope, published: str | None) -> 
     return _select(context, body, scope, published)
 
 
-def _select(context: Context, select: Select, scope: Scope, published: str | None) -> str | None:
+def _select(context: Context, select: Select, scope: Scope, published: Published | None) -> Change | None:
     block = Block(context, select, scope, _derived(context, select, scope))
     calls = calls_of(context, select)
     if is_grouped(select, calls) or calls:
         delta = change_of_groups(block, None if select.distinct else published)
     else:
-        parts = [block.sql(term) for term in block.plain_terms()]
-        delta = " UNION ALL ".join(parts) if parts else None
+        terms = block.plain_terms()
+        parts = [block.sql(term) for term in terms]
+        delta = Change(" UNION ALL ".join(parts), net=block.only_gains(terms)) if parts else None
     if delta is None or not select.distinct:
         return delta
-    return change_of_distinct(context, delta, block.sql(all_of(block.count, Version.NEW)))
+    if delta.net and published is not None and not is_grouped(select, calls):
+        return gain_of_distinct(context, delta.sql, published)
+    return change_of_distinct(context, delta.sql, block.sql(all_of(block.count, Version.NEW)))
 
 
 def _derived(context: Context, select: Select, scope: Scope) -> dict[int, str | None]:
@@ -126,12 +129,13 @@ def _derived(context: Context, select: Select, scope: Scope) -> dict[int, str | 
         if not isinstance(relation, Derived) or not context.reads_change(relation.query, scope):
             continue
         delta = _query(context, relation.query, scope)
-        found[at] = context.bench.keep(delta, "the change of a derived table") if delta is not None else None
+        found[at] = context.bench.keep(delta.sql, "the change of a derived table") if delta is not None else None
     return found
 
 
-def _set(context: Context, body: SetOperation, scope: Scope) -> str | None:
-    left, right = _query(context, body.left, scope), _query(context, body.right, scope)
+def _set(context: Context, body: SetOperation, scope: Scope) -> Change | None:
+    changes = _query(context, body.left, scope), _query(context, body.right, scope)
+    left, right = (None if change is None else change.sql for change in changes)
     if left is None and right is None:
         return None
     new = (context.render(body.left, Version.NEW, scope), context.render(body.right, Version.NEW, scope))

@@ -8,14 +8,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 from airflow_trickle.blocks.check import expressions
 from airflow_trickle.blocks.expressions import probe_of, star_in_call
 from airflow_trickle.blocks.shapes import Derived, Item, NotInBlocks, Query, Select, Span, Subquery, SubqueryKind
 from airflow_trickle.engine.delta.context import Context, Scope, Version
-from airflow_trickle.engine.delta.joins import Joins, Term, uniform
-from airflow_trickle.engine.zset import RESERVED, WEIGHT
+from airflow_trickle.engine.delta.joins import Joins
+from airflow_trickle.engine.delta.narrowing import Narrowing, equalities
+from airflow_trickle.engine.delta.terms import Term, uniform
+from airflow_trickle.engine.zset import RESERVED, WEIGHT, quoted
 
 
 class Block:
@@ -26,6 +28,7 @@ class Block:
         self.select = select
         self.scope = scope
         self.joins = Joins(context, select, scope, deltas)
+        self.narrowing = Narrowing(context, select, scope)
 
     @property
     def count(self) -> int:
@@ -49,6 +52,10 @@ class Block:
         stars = {item.span for item in self.select.items if item.star is not None}
         return star_in_call(self.context.blocks, (span for span in expressions(self.select) if span not in stars))
 
+    def only_gains(self, terms: list[Term]) -> bool:
+        """Whether it is known beforehand that by some terms no row goes."""
+        return all(term.weight == WEIGHT and self.joins.grows(term) for term in terms)
+
     def changed_elsewhere(self) -> bool:
         """Whether a subquery changed that stands in the columns, in HAVING or the like."""
         others = tuple(span for span in expressions(self.select) if span not in self._row_expressions())
@@ -67,9 +74,12 @@ class Block:
         if not changed:
             return []
         affected = [affected_by(self, subquery) for subquery in changed]
-        condition = "true" if "true" in affected else " OR ".join(f"({part})" for part in affected)
+        tests = [part.condition for part in affected]
+        condition = "true" if "true" in tests else " OR ".join(f"({part})" for part in tests)
+        # With several of them, a row may be affected by one and have to be read in full by another.
+        enough = affected[0].enough if len(affected) == 1 else {}
         return [
-            replace(uniform(self.count, Version.OLD, weight), conditions=(condition,), inner=version)
+            replace(uniform(self.count, Version.OLD, weight), conditions=(condition,), inner=version, enough=enough)
             for version, weight in ((Version.NEW, 1), (Version.OLD, -1))
         ]
 
@@ -93,7 +103,10 @@ class Block:
             distinct: With DISTINCT.
             filtered: With WHERE.
         """
-        said = self.context.expression
+
+        def said(span: Span) -> str:
+            return self.context.expression(span, term.inner, self.scope, term.enough)
+
         if columns is None:
             columns = ", ".join(self._item(item, term) for item in self.select.items)
         if term.weight:
@@ -102,10 +115,10 @@ class Block:
         if term.versions:
             parts.append(f"FROM {self.joins.from_text(term)}")
         if self.select.laterals is not None:
-            parts.append(said(self.select.laterals, term.inner, self.scope))
+            parts.append(said(self.select.laterals))
         where = [f"({part})" for part in term.conditions if part != "true"]
         if self.select.where is not None and filtered:
-            where.insert(0, f"({said(self.select.where, term.inner, self.scope)})")
+            where.insert(0, f"({said(self.select.where)})")
         if where:
             parts.append(f"WHERE {' AND '.join(where)}")
         if grouped:
@@ -121,10 +134,12 @@ class Block:
         }
         # In the order of the text, which is the one that Spark took.
         given = sorted((span.start, words, span) for words, span in clauses.items() if span is not None)
-        return [f"{words} {self.context.expression(span, term.inner, self.scope)}" for _, words, span in given]
+        return [
+            f"{words} {self.context.expression(span, term.inner, self.scope, term.enough)}" for _, words, span in given
+        ]
 
     def _item(self, item: Item, term: Term) -> str:
-        text = self.context.expression(item.span, term.inner, self.scope)
+        text = self.context.expression(item.span, term.inner, self.scope, term.enough)
         if item.star is not None and self._shows_weight(item.star, term):
             if item.star_except is None:
                 return f"{text} EXCEPT ({WEIGHT})"
@@ -145,8 +160,17 @@ class Block:
         return bool(alias) and alias[-1].strip("`").casefold() == named
 
 
-def affected_by(block: Block, subquery: Subquery) -> str:
-    """For which rows the answer of a subquery may have changed; "true" for all.
+@dataclass(frozen=True)
+class Affected:
+    """For which rows the answer of a subquery may have changed ("true": all), and what is enough to answer it there."""
+
+    condition: str
+    #: By where a table's name stands in the subquery: which of its rows.
+    enough: dict[int, str] = field(default_factory=dict)
+
+
+def affected_by(block: Block, subquery: Subquery) -> Affected:
+    """For which rows the answer of a subquery may have changed.
 
     The subquery's own text with its relations replaced by their changes: where that has a row, the answer may
     be another one. Names mean what they mean in the query, since the text stands where it stood.
@@ -154,10 +178,10 @@ def affected_by(block: Block, subquery: Subquery) -> str:
     context, scope = block.context, block.scope
     select = _plain_select(subquery.query)
     if select is None:
-        return "true"
+        return Affected("true")
     inner = Block(context, select, scope, {})
     if any(True for _ in inner._changed(expressions(select))) or _has_changed_derived(inner):
-        return "true"
+        return Affected("true")
     terms = inner.joins.terms()
     # Its values are those of its rows only if nothing is done to several rows at once.
     alone = select.group is None and select.having is None and select.qualify is None
@@ -165,9 +189,38 @@ def affected_by(block: Block, subquery: Subquery) -> str:
     if subquery.kind is SubqueryKind.IN and alone and not calls and inner.star_in_call() is None:
         probe = _probe(block, subquery)
         if probe is not None:
-            return _affected_in(inner, terms, probe)
-    tests = [f"EXISTS ({inner.sql(replace(term, weight=''), columns='1', grouped=False)})" for term in terms]
-    return " OR ".join(tests) or "false"
+            return Affected(_affected_in(inner, terms, probe))
+    tests: list[str] = []
+    enough: dict[int, str] = {}
+    for term in terms:
+        test = f"EXISTS ({inner.sql(replace(term, weight=''), columns='1', grouped=False)})"
+        rows, enough = _correlated(block, inner, term)
+        tests.append(" AND ".join([test, *rows]))
+    condition = tests[0] if len(tests) == 1 else " OR ".join(f"({test})" for test in tests) or "false"
+    return Affected(condition, enough if len(terms) == 1 else {})
+
+
+def _correlated(block: Block, inner: Block, term: Term) -> tuple[list[str], dict[int, str]]:
+    """What ``inner.a = outer.b`` says: of the outer rows that meet the change, and of the inner rows these can meet."""
+    changed = [at for at, version in enumerate(term.versions) if version is Version.DELTA]
+    if len(changed) != 1:
+        return [], {}
+    at, inside, outside = changed[0], inner.narrowing.relations, block.narrowing.relations
+    hidden = {inside.alias(number) for number in range(inner.count)}
+    rows: list[str] = []
+    enough: dict[int, str] = {}
+    for pair in equalities(block.context, inner.select.where):
+        for one, other in (pair, pair[::-1]):
+            known = inside.changes(at).get(one.name) if inside.find(one) == at else None
+            if known is None or other.qualifier is None or other.qualifier in hidden:
+                continue
+            there = outside.find(other)
+            if there is None or (outside.types(there) or {}).get(other.name) != known.type:
+                continue
+            rows.append(known.holds(other.text))
+            relation = inner.select.sources[at].relation
+            enough[relation.span.start] = known.holds(quoted(one.name))
+    return rows, enough
 
 
 def _affected_in(inner: Block, terms: list[Term], probe: str) -> str:

@@ -3,13 +3,16 @@
 D = the changed rows, net;   n' = how often each is there now;   n = n' - its weight
 Δ = f(n') - f(n)                         DISTINCT: f(n) = 1 if n > 0
 Δ = f(l', r') - f(l, r)                  UNION: l + r > 0;  INTERSECT [ALL]: min(l, r);  EXCEPT ALL: max(l - r, 0)
+Δ = D without what is published          DISTINCT of rows that only came
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from airflow_trickle.algebra.nodes import SetKind
 from airflow_trickle.blocks.shapes import NotInBlocks
-from airflow_trickle.engine.delta.context import Column, Context, numbered
+from airflow_trickle.engine.delta.context import Change, Column, Context, Published, numbered
 from airflow_trickle.engine.zset import RESERVED, WEIGHT, quoted
 
 _LEFT, _RIGHT = f"{RESERVED}l", f"{RESERVED}r"
@@ -24,10 +27,10 @@ _COPIES = {
 }
 
 
-def union_all(context: Context, columns: list[Column], left: str | None, right: str | None) -> str | None:
+def union_all(context: Context, columns: list[Column], left: str | None, right: str | None) -> Change | None:
     """The changes of both sides, in the types of the result."""
     parts = [_cast(columns, side) for side in (left, right) if side is not None]
-    return " UNION ALL ".join(parts) if parts else None
+    return Change(" UNION ALL ".join(parts)) if parts else None
 
 
 def _cast(columns: list[Column], delta: str) -> str:
@@ -38,10 +41,42 @@ def _cast(columns: list[Column], delta: str) -> str:
     return f"SELECT {shown}, {WEIGHT} FROM ({delta}) AS {RESERVED}q({', '.join([*names, WEIGHT])})"
 
 
-def change_of_distinct(context: Context, delta: str, new: str) -> str | None:
+def change_of_distinct(context: Context, delta: str, new: str) -> Change | None:
     """The change of the distinct rows of a query, from the change of its rows and its rows now."""
     columns = context.bench.columns(new)
     return change_of_set(context, columns, SetKind.UNION, every=False, sides=((delta, new), (None, None)))
+
+
+def gain_of_distinct(context: Context, delta: str, published: Published) -> Change | None:
+    """The distinct rows that came and are not published yet, for a query whose rows only grew."""
+    names = numbered(len(published.columns))
+    kinds = zip(names, published.types, strict=True)
+    cast = ", ".join(f"CAST({name} AS {kind}) AS {name}" for name, kind in kinds)
+    inner = f"({delta}) AS {RESERVED}q({', '.join([*names, WEIGHT])})"
+    view = context.bench.keep(f"SELECT DISTINCT {cast} FROM {inner}", "the distinct rows that came")
+    if view is None:
+        return None
+    there = [quoted(name) for name in published.columns]
+    same = " AND ".join(f"{{0}}{name} <=> p.{own}" for name, own in zip(names, there, strict=True))
+    within = _within(context, view, [f"p.{name}" for name in there])
+    # What is published of them is little: sent to where the new rows are, nothing needs to be sorted.
+    known = (
+        f"SELECT * FROM {quoted(published.rows)} AS p "
+        f"WHERE EXISTS (SELECT 1 FROM {quoted(view)} AS d WHERE {same.format('d.')}){within}"
+    )
+    shown = ", ".join(f"d.{name} AS {own}" for name, own in zip(names, there, strict=True))
+    return Change(
+        f"SELECT /*+ BROADCAST(p) */ {shown}, CAST(1 AS BIGINT) AS {WEIGHT} FROM {quoted(view)} AS d "
+        f"LEFT ANTI JOIN ({known}) AS p ON {same.format('d.')}",
+        net=True,
+    )
+
+
+def _within(context: Context, view: str, columns: Sequence[str]) -> str:
+    """That a row lies where the rows of a view with numbered columns lie, as conditions behind others."""
+    ranges = context.bench.ranges(view)
+    known = [(ranges.get(f"{RESERVED}c{number}"), column) for number, column in enumerate(columns, 1)]
+    return "".join(f" AND {one.holds_or_null(column)}" for one, column in known if one is not None)
 
 
 def change_of_set(
@@ -51,7 +86,7 @@ def change_of_set(
     *,
     every: bool,
     sides: tuple[tuple[str | None, str | None], tuple[str | None, str | None]],
-) -> str | None:
+) -> Change | None:
     """The change of a set operation, from the change and the present rows of each side."""
     for column in columns:
         if "void" in column.type:
@@ -67,15 +102,16 @@ def change_of_set(
             left, right = ("1L", "0L") if number == 0 else ("0L", "1L")
             counts.append(f"SELECT {listed}, {left} AS l, {right} AS r FROM ({_cast_plain(columns, new)})")
     same = " AND ".join(f"d.{name} <=> n.{name}" for name in names)
+    within = _within(context, view, [f"n.{name}" for name in names])
     present = (
         f"SELECT {listed}, sum(l) AS l, sum(r) AS r FROM ({' UNION ALL '.join(counts)}) AS n "
-        f"WHERE EXISTS (SELECT 1 FROM {quoted(view)} AS d WHERE {same}) GROUP BY {listed}"
+        f"WHERE EXISTS (SELECT 1 FROM {quoted(view)} AS d WHERE {same}){within} GROUP BY {listed}"
     )
     copies = _COPIES[kind, every]
     after = copies.format(l="coalesce(n.l, 0L)", r="coalesce(n.r, 0L)")
     before = copies.format(l=f"(coalesce(n.l, 0L) - d.{_LEFT})", r=f"(coalesce(n.r, 0L) - d.{_RIGHT})")
     shown = ", ".join(f"d.{name} AS {quoted(column.name)}" for name, column in zip(names, columns, strict=True))
-    return (
+    return Change(
         f"SELECT * FROM (SELECT {shown}, CAST({after} - {before} AS BIGINT) AS {WEIGHT} FROM {quoted(view)} AS d "
         f"LEFT JOIN ({present}) AS n ON {same}) WHERE {WEIGHT} <> 0"
     )

@@ -12,8 +12,9 @@ from pyspark.sql.types import ArrayType, LongType, StructField, StructType
 from airflow_trickle.algebra.references import parse_query
 from airflow_trickle.blocks.check import blocks_of
 from airflow_trickle.engine.delta.bench import SparkBench
-from airflow_trickle.engine.delta.context import Context, InputViews, Version, Views
+from airflow_trickle.engine.delta.context import Context, InputViews, Published, Version, Views
 from airflow_trickle.engine.delta.program import change_of
+from airflow_trickle.engine.delta.ranges import ranges_of_rows
 from airflow_trickle.engine.zset import WEIGHT
 from airflow_trickle.spark.active import activated
 
@@ -55,11 +56,17 @@ def _change(spark: Any, case: Case, views: list[str]) -> tuple[Counter[Row], Cou
     blocks, parsed = blocks_of(case.query)
     bench = SparkBench(spark, views, lambda name, about, sql: case.steps.append(f"{name}: {about}: {sql}"))
     states = {name: _states(spark, case, name, views) for name in case.types}
+    for views_of in states.values():
+        if views_of.delta is not None:
+            bench.know_ranges(views_of.delta, ranges_of_rows(spark.table(views_of.delta).toArrow()))
     old, new = (spark.sql(_over(query, states, version)) for version in (Version.OLD, Version.NEW))
     before = old.collect()
     published = _view(spark, f"p{id(case)}", before, old.schema, views)
     tables = {ref.start: InputViews(states[ref.name.lower()], ref.alias) for ref in query.references}
-    case.sql = change_of(Context(blocks, tables, bench), parsed, published)
+    columns = tuple(column.name for column in old.schema.fields)
+    types = tuple(column.dataType.simpleString() for column in old.schema.fields)
+    found_change = change_of(Context(blocks, tables, bench), parsed, Published(published, columns, types))
+    case.sql = found_change.sql if found_change is not None else None
     found = Counter(_hashable(row) for row in before)
     if case.sql is not None:
         for row in bench.frame(case.sql).collect():
@@ -83,10 +90,12 @@ def _states(spark: Any, case: Case, name: str, views: list[str]) -> Views:
     net = Counter(case.after[name])
     net.subtract(case.before[name])
     rows = [(*row, count) for row, count in net.items() if count]
+    types = {column.name.lower(): column.dataType.simpleString() for column in schema.fields}
     if not rows:
-        return Views(new, new, None)
+        return Views(new, new, None, types=types)
     weighted = StructType([*schema.fields, StructField(WEIGHT, LongType())])
-    return Views(old, new, _view(spark, f"{name}_delta_{number}", rows, weighted, views))
+    delta = _view(spark, f"{name}_delta_{number}", rows, weighted, views)
+    return Views(old, new, delta, grows=all(row[-1] > 0 for row in rows), types=types)
 
 
 def _hashable(row: Any) -> Row:

@@ -1,0 +1,114 @@
+"""AUTO: from changes or in full, whichever is likely quicker.
+
+Metadata tell how much there is to read and how much has changed; the history of the table tells how long its earlier
+refreshes took. What was measured counts for more than what is assumed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from airflow_trickle.engine.differential import ChangedInput
+from airflow_trickle.engine.phases import Phase
+from airflow_trickle.results import Mode
+
+_MIB = 1024 * 1024
+#: Less than this is recomputed in about the time that Spark needs for any query.
+_SMALL = 24 * _MIB
+#: What a refresh from changes costs, where nothing was measured: some seconds whatever there is to do, and of a full
+#: refresh the share of the rows that have changed, several times.
+_FIXED = 0.8
+_TIMES_SHARE = 4.0
+#: Where nothing at all was measured: the share of changed rows up to which a change is assumed to be cheaper.
+_TOO_MUCH = 0.2
+#: From changes must promise to be quicker by this factor: its estimate is the less certain one.
+_MARGIN = 1.1
+#: So many refreshes of the past are looked at.
+LOOKED_AT = 40
+
+
+@dataclass(frozen=True)
+class Workload:
+    """What there is to do: bytes of all inputs, rows of those that changed (at most), and rows of the changes."""
+
+    size: int
+    rows: int
+    changed: int
+
+    @classmethod
+    def of(cls, inputs: Mapping[str, ChangedInput]) -> Workload:
+        """The workload of a refresh."""
+        changed = [one.after for one in inputs.values() if not one.nothing]
+        return cls(
+            size=sum(one.after.size for one in inputs.values()),
+            # Rows that delete files take away are few.
+            rows=sum(file.record_count for source in changed for file in source.files),
+            changed=sum(one.rows for one in inputs.values()),
+        )
+
+    @property
+    def share(self) -> float:
+        """Which share of the rows has changed."""
+        return self.changed / max(self.rows, 1)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Whether to refresh in full, and why."""
+
+    full: bool
+    why: str
+
+
+def choose(work: Workload, past: Sequence[Mapping[str, Any]]) -> Choice:
+    """What is likely quicker.
+
+    Args:
+        work: What there is to do.
+        past: Earlier refreshes of the table, the newest first, as `state.read_history` gives them.
+    """
+    refreshes = [row for row in past if row["error"] is None]
+    full = _seconds_in_full(work, refreshes)
+    measured = _seconds_from_changes(work, refreshes)
+    if full is not None and measured is not None:
+        return _quicker(full, measured)
+    if work.size < _SMALL:
+        return Choice(full=True, why=f"it reads less than {max(1, -(-work.size // _MIB))} MiB")
+    if full is not None:
+        return _quicker(full, _FIXED + _TIMES_SHARE * work.share * full)
+    if work.share > _TOO_MUCH:
+        return Choice(full=True, why=f"the changed files hold {work.changed:,} rows, and the inputs {work.rows:,}")
+    return Choice(full=False, why="")
+
+
+def _quicker(full: float, changes: float) -> Choice:
+    if changes * _MARGIN > full:
+        return Choice(full=True, why=f"that takes about {full:.1f} s, and from changes about {changes:.1f} s")
+    return Choice(full=False, why=f"about {changes:.1f} s, in full about {full:.1f} s")
+
+
+def _seconds_in_full(work: Workload, past: Iterable[Mapping[str, Any]]) -> float | None:
+    """How long a full refresh will take: as the latest did, in proportion to what it read."""
+    for row in past:
+        if row["mode"] == Mode.FULL.value and row["bytes_read"]:
+            # Even of nothing a refresh costs something.
+            return _worked(row) * max(0.3, min(work.size / int(row["bytes_read"]), 10.0))
+    return None
+
+
+def _seconds_from_changes(work: Workload, past: Iterable[Mapping[str, Any]]) -> float | None:
+    """How long a refresh from changes will take: at least as long as the quickest ever did, more for more rows."""
+    seen = [row for row in past if row["mode"] == Mode.DIFFERENTIAL.value and row["rows_in"]]
+    if not seen:
+        return None
+    fixed = min(_worked(row) for row in seen)
+    nearest = min(seen, key=lambda row: abs(row["rows_in"] - work.changed))
+    return max(fixed, _worked(nearest) * min(work.changed / int(nearest["rows_in"]), 100.0))
+
+
+def _worked(row: Mapping[str, Any]) -> float:
+    """The seconds of a refresh without those that Spark may have needed to start."""
+    phases: Mapping[str, float] = row["phases"]
+    return sum(seconds for phase, seconds in phases.items() if phase != Phase.READ.value) or float(row["seconds"])

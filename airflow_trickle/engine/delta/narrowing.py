@@ -1,0 +1,166 @@
+"""Conditions that hold anyway, said aloud: where a change lies tells where its partners lie.
+
+    ΔL ⋈[l = r] R = ΔL ⋈[l = r] σ[low ≤ r ≤ high] R            for low and high of l in ΔL
+
+Spark then leaves out the row groups and files of R that hold no such value. Only equalities of two plain columns of one
+type are used, and only those that every row of the term fulfils: in WHERE, in ON of inner joins, and in ON of the outer
+join that reads R itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from sqlglot import TokenType
+
+from airflow_trickle.algebra.nodes import JoinKind
+from airflow_trickle.blocks.cursor import Cursor
+from airflow_trickle.blocks.expressions import conjuncts
+from airflow_trickle.blocks.shapes import Select, Span, TableName
+from airflow_trickle.engine.delta.context import Context, Scope, Version
+from airflow_trickle.engine.delta.ranges import Ranges
+from airflow_trickle.engine.delta.terms import Term
+
+_ROW_BY_ROW = (JoinKind.INNER, JoinKind.CROSS)
+_LEFT_DECIDES = (JoinKind.LEFT, JoinKind.SEMI, JoinKind.ANTI)
+
+
+@dataclass(frozen=True)
+class ColumnName:
+    """A column as an expression names it; name and qualifier are folded."""
+
+    text: str
+    name: str
+    qualifier: str | None
+
+
+def equalities(context: Context, condition: Span | None) -> Iterator[tuple[ColumnName, ColumnName]]:
+    """The parts ``a = b`` of a conjunction, where both are names."""
+    if condition is None:
+        return
+    for part in conjuncts(context.blocks.cursor(condition)):
+        left = _column(part)
+        if left is None or not part.take(TokenType.EQ):
+            continue
+        right = _column(part)
+        if right is not None and part.done:
+            yield left, right
+
+
+def _column(cursor: Cursor) -> ColumnName | None:
+    names: list[str] = []
+    begin = cursor.at
+    while not cursor.done and cursor.is_name():
+        names.append(cursor.name().strip("`").casefold())
+        if cursor.kind is not TokenType.DOT:
+            break
+        cursor.take(TokenType.DOT)
+    if not 1 <= len(names) <= 2:
+        return None
+    span = Cursor(cursor.text, cursor.tokens, begin, cursor.at).span
+    qualifier = names[0] if len(names) == 2 else None
+    return ColumnName(cursor.text[span.start : span.end], names[-1], qualifier)
+
+
+class Relations:
+    """The relations of one SELECT, to tell which of them a name means."""
+
+    def __init__(self, context: Context, select: Select, scope: Scope) -> None:
+        self._context = context
+        self._select = select
+        self._scope = scope
+
+    def find(self, column: ColumnName) -> int | None:
+        """The position of the relation whose column a name is; None if that is not beyond doubt."""
+        if column.qualifier is not None:
+            found = [at for at in range(len(self._select.sources)) if self.alias(at) == column.qualifier]
+        else:
+            known = [self.types(at) for at in range(len(self._select.sources))]
+            if None in known or self._select.laterals is not None:
+                return None
+            found = [at for at, types in enumerate(known) if types is not None and column.name in types]
+        return found[0] if len(found) == 1 else None
+
+    def alias(self, at: int) -> str | None:
+        """What a relation is called; None if it has a list of columns or no name."""
+        words = self._context.alias_of(self._select.sources[at])
+        return words.split()[-1].strip("`").casefold() if words and "(" not in words else None
+
+    def types(self, at: int) -> Mapping[str, str] | None:
+        """The types of a relation's columns by folded name, if it is a table."""
+        relation = self._select.sources[at].relation
+        if not isinstance(relation, TableName) or self.alias(at) is None:
+            return None
+        return self._context.views_of(relation, self._scope).types
+
+    def changes(self, at: int) -> Mapping[str, Ranges]:
+        """The ranges of a relation's change."""
+        relation = self._select.sources[at].relation
+        if not isinstance(relation, TableName) or self.alias(at) is None:
+            return {}
+        delta = self._context.views_of(relation, self._scope).delta
+        return self._context.bench.ranges(delta) if delta is not None else {}
+
+
+class Narrowing:
+    """Adds such conditions to the terms of one SELECT."""
+
+    def __init__(self, context: Context, select: Select, scope: Scope) -> None:
+        self._context = context
+        self._select = select
+        self.relations = Relations(context, select, scope)
+
+    def narrowed(self, term: Term) -> Term:
+        """The same rows, told with more conditions."""
+        changed = [at for at, version in enumerate(term.versions) if version is Version.DELTA]
+        whole = len(term.versions) == len(self._select.sources)
+        if len(changed) != 1 or not whole or not self._is_plain():
+            return term
+        ranges = {(changed[0], name): known for name, known in self.relations.changes(changed[0]).items()}
+        where: list[str] = []
+        on: dict[int, list[str]] = {}
+        while found := next(self._more(ranges), None):
+            at, column, known, join = found
+            ranges[at, column.name] = known
+            if join is None:
+                where.append(known.holds(column.text))
+            else:
+                on.setdefault(join, []).append(known.holds(column.text))
+        return replace(term, conditions=(*term.conditions, *where), on={at: tuple(texts) for at, texts in on.items()})
+
+    def _is_plain(self) -> bool:
+        kinds = {source.kind for source in self._select.sources[1:]}
+        return kinds <= {*_ROW_BY_ROW, *_LEFT_DECIDES}
+
+    def _more(self, ranges: Mapping[tuple[int, str], Ranges]) -> Iterator[tuple[int, ColumnName, Ranges, int | None]]:
+        """Columns that are equal to one with known ranges; with the position of the outer join that says so."""
+        sources = enumerate(self._select.sources)
+        said = [(None, source.on) for _, source in sources if source.kind in _ROW_BY_ROW]
+        said.append((None, self._select.where))
+        outer = [(at, source.on) for at, source in enumerate(self._select.sources) if source.kind in _LEFT_DECIDES]
+        for join, condition in (*said, *outer):
+            for pair in equalities(self._context, condition):
+                for one, other in (pair, pair[::-1]):
+                    here, there = self.relations.find(one), self.relations.find(other)
+                    known = ranges.get((here, one.name)) if here is not None else None
+                    if known is None or there is None or (there, other.name) in ranges:
+                        continue
+                    if (self.relations.types(there) or {}).get(other.name) != known.type:
+                        continue
+                    if join is None or there == join:
+                        yield there, other, known, join
+
+    def partners(self, at: int, condition: Span | None) -> tuple[list[str], list[str]]:
+        """For rows that have a partner in the change of a relation: what that says of them, and of the partners."""
+        ranges, rows, partners = self.relations.changes(at), [], []
+        for pair in equalities(self._context, condition):
+            for one, other in (pair, pair[::-1]):
+                known = ranges.get(one.name) if self.relations.find(one) == at else None
+                there = self.relations.find(other)
+                if known is None or there is None or there == at:
+                    continue
+                if (self.relations.types(there) or {}).get(other.name) == known.type:
+                    rows.append(known.holds(other.text))
+                    partners.append(known.holds(one.text))
+        return rows, partners

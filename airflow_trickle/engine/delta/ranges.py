@@ -1,0 +1,186 @@
+"""Ranges of values: what a change can say of the rows that it may meet in another table.
+
+A row of another table that is equal to a changed row in some column has a value between the least and the greatest of
+the change. Said in SQL, that lets Spark leave out row groups and files by their statistics.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from pyiceberg.conversions import from_bytes
+from pyiceberg.manifest import DataFile
+from pyiceberg.schema import Schema
+from pyiceberg.types import (
+    DateType,
+    DecimalType,
+    IcebergType,
+    IntegerType,
+    LongType,
+    PrimitiveType,
+    TimestampType,
+    TimestamptzType,
+)
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+#: A change whose values lie far apart is told as so many ranges.
+_MOST = 16
+_EPOCH = date(1970, 1, 1)
+
+
+@dataclass(frozen=True)
+class Ranges:
+    """Between which values a column of a change lies: pairs of SQL literals of the column's own type."""
+
+    pairs: tuple[tuple[str, str], ...]
+    #: The type in Spark's words.
+    type: str
+    has_null: bool = False
+
+    def holds(self, expression: str) -> str:
+        """That an expression is in one of the ranges, as SQL.
+
+        >>> Ranges((("1", "5"), ("9", "9")), "int").holds("t.k")
+        '((t.k >= 1 AND t.k <= 5) OR (t.k >= 9 AND t.k <= 9))'
+        """
+        tests = [f"({expression} >= {low} AND {expression} <= {high})" for low, high in self.pairs]
+        return f"({' OR '.join(tests) or 'false'})"
+
+    def holds_or_null(self, expression: str) -> str:
+        """The same; NULL passes too, if it is among the values."""
+        return f"({self.holds(expression)} OR {expression} IS NULL)" if self.has_null else self.holds(expression)
+
+
+def ranges_of_files(schema: Schema, files: Iterable[DataFile]) -> dict[str, Ranges]:
+    """By folded column name: the ranges of the rows of some files, from their metadata alone."""
+    files = [file for file in files if file.record_count]
+    found = {}
+    for field in schema.fields:
+        kind = field.field_type
+        if not isinstance(kind, PrimitiveType) or not files or len(files) > _MOST:
+            continue
+        pairs = [_bounds(kind, file, field.field_id) for file in files]
+        known = sorted({pair for pair in pairs if pair is not None})
+        if None in pairs or not known:
+            continue
+        named = tuple((_literal(low, kind), _literal(high, kind)) for low, high in known)
+        nulls = any((file.null_value_counts or {}).get(field.field_id, 1) for file in files)
+        found[field.name.casefold()] = Ranges(named, _spark_name(kind), nulls)
+    return found
+
+
+def _bounds(kind: PrimitiveType, file: DataFile, number: int) -> tuple[Any, Any] | None:
+    if not isinstance(kind, IntegerType | LongType | DateType | DecimalType | TimestamptzType | TimestampType):
+        return None
+    low, high = (bounds.get(number) if bounds else None for bounds in (file.lower_bounds, file.upper_bounds))
+    if low is None or high is None:
+        return None
+    return from_bytes(kind, low), from_bytes(kind, high)
+
+
+def _spark_name(kind: IcebergType) -> str:
+    if isinstance(kind, DecimalType):
+        return f"decimal({kind.precision},{kind.scale})"
+    names = ((IntegerType, "int"), (LongType, "bigint"), (DateType, "date"), (TimestamptzType, "timestamp"))
+    return next((name for cls, name in names if isinstance(kind, cls)), "timestamp_ntz")
+
+
+def _literal(value: Any, kind: IcebergType) -> str:
+    if isinstance(kind, DecimalType):
+        return _decimal(value, _spark_name(kind))
+    if isinstance(kind, DateType):
+        return f"date_from_unix_date({_whole(value)})"
+    if isinstance(kind, TimestamptzType):
+        return f"timestamp_micros({_whole(value)})"
+    if isinstance(kind, TimestampType):
+        return _local_time(_whole(value))
+    return str(_whole(value))
+
+
+def _whole(value: Any) -> int:
+    return (value - _EPOCH).days if isinstance(value, date) else int(value)
+
+
+def _decimal(value: Decimal, kind: str) -> str:
+    return f"CAST('{value:f}' AS {kind})"
+
+
+def _local_time(micros: int) -> str:
+    # By way of a day and a duration: no time zone has a say in it.
+    days, rest = divmod(micros, 86_400_000_000)
+    return f"(CAST(date_from_unix_date({days}) AS TIMESTAMP_NTZ) + make_dt_interval(0, 0, 0, {rest / 1_000_000:.6f}))"
+
+
+def ranges_of_rows(rows: pa.Table) -> dict[str, Ranges]:
+    """By folded column name: the ranges of rows at hand, of columns that have values in an order."""
+    found: dict[str, Ranges] = {}
+    for field in rows.schema:
+        kind = _arrow_name(field.type)
+        column = rows.column(field.name) if rows.schema.names.count(field.name) == 1 else None
+        if kind is None or column is None or column.null_count == len(column):
+            continue
+        found[field.name.casefold()] = Ranges(_pairs(column, kind), kind, column.null_count > 0)
+    return found
+
+
+def _arrow_name(kind: pa.DataType) -> str | None:
+    import pyarrow as pa
+
+    if pa.types.is_decimal128(kind):
+        return f"decimal({kind.precision},{kind.scale})"
+    names = {pa.int8(): "tinyint", pa.int16(): "smallint", pa.int32(): "int", pa.int64(): "bigint"}
+    names |= {pa.date32(): "date", pa.string(): "string"}
+    if pa.types.is_timestamp(kind) and kind.unit == "us":
+        return "timestamp" if kind.tz else "timestamp_ntz"
+    return names.get(kind)
+
+
+def _pairs(column: pa.ChunkedArray, kind: str) -> tuple[tuple[str, str], ...]:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    values: pa.ChunkedArray = pc.unique(column.drop_null())
+    if kind == "string":
+        ends = pc.min_max(values).as_py()
+        # As bytes: nothing in a text can then be taken for SQL.
+        low, high = (f"CAST(X'{ends[end].encode().hex()}' AS STRING)" for end in ("min", "max"))
+        return ((low, high),)
+    if kind.startswith("decimal"):
+        numbers: list[Any] = sorted(values.to_pylist())
+    else:
+        width = pa.int32() if kind == "date" else pa.int64()
+        numbers = sorted(values.cast(width).to_pylist())
+    return tuple((_text(low, kind), _text(high, kind)) for low, high in apart(numbers))
+
+
+def _text(value: Any, kind: str) -> str:
+    if kind.startswith("decimal"):
+        return _decimal(value, kind)
+    if kind == "date":
+        return f"date_from_unix_date({value})"
+    if kind == "timestamp":
+        return f"timestamp_micros({value})"
+    return _local_time(value) if kind == "timestamp_ntz" else str(value)
+
+
+def apart(values: Sequence[Any]) -> list[tuple[Any, Any]]:
+    """Sorted values as few ranges, cut where the gaps between them are the widest.
+
+    >>> apart([1, 2, 900])
+    [(1, 2), (900, 900)]
+    """
+    gaps = sorted(range(1, len(values)), key=lambda at: values[at] - values[at - 1], reverse=True)
+    cuts = sorted(at for at in gaps[: _MOST - 1] if values[at] - values[at - 1] > _worth(values))
+    starts = [0, *cuts]
+    return [(values[start], values[end - 1]) for start, end in zip(starts, [*cuts, len(values)], strict=True)]
+
+
+def _worth(values: Sequence[Any]) -> Any:
+    """How wide a gap must be to be worth a range of its own: a good part of the whole."""
+    return (values[-1] - values[0]) / (2 * _MOST)

@@ -1,0 +1,40 @@
+"""Terms: the summands of a change, each of which reads one state of every relation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from airflow_trickle.engine.delta.context import Version
+from airflow_trickle.engine.zset import WEIGHT
+
+
+@dataclass(frozen=True)
+class Term:
+    """One summand: the state of every relation, what each row counts, and which rows take part."""
+
+    versions: tuple[Version, ...]
+    weight: str = WEIGHT
+    conditions: tuple[str, ...] = ()
+    #: The state that subqueries in expressions read.
+    inner: Version = Version.NEW
+    #: By position: joins that are not those of the text.
+    joins: dict[int, str] = field(default_factory=dict)
+    #: By position: conditions of a join beside those of the text.
+    on: dict[int, tuple[str, ...]] = field(default_factory=dict)
+    #: By where a table's name stands in a subquery: which of its rows are enough to read there.
+    enough: dict[int, str] = field(default_factory=dict)
+
+    def with_(self, version: Version, join: tuple[int, str] | None = None) -> Term:
+        """The same with one more relation."""
+        joins = self.joins if join is None else {**self.joins, join[0]: join[1]}
+        return replace(self, versions=(*self.versions, version), joins=joins)
+
+
+def uniform(count: int, version: Version, weight: int = 1) -> Term:
+    """All relations in one state; every row counts the same."""
+    return Term((version,) * count, f"CAST({weight} AS BIGINT)")
+
+
+def all_of(count: int, version: Version) -> Term:
+    """All relations in one state, without weights."""
+    return Term((version,) * count, "", inner=version if version is Version.OLD else Version.NEW)

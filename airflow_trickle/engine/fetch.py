@@ -1,0 +1,87 @@
+"""Few rows of Spark in this process, as Arrow: one job, exactly the values that Spark has."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import DataType, StructType
+
+#: So many rows are few: they fit into a message, a plan and this process's memory.
+SMALL = 100_000
+
+
+def fetch(frame: DataFrame, most: int = SMALL, also: Sequence[str] = ()) -> pa.Table | None:
+    """The rows of a frame; None if there are more than so many, or of a type that Arrow does not carry exactly.
+
+    The types of the columns in ``also`` do not matter: they stay here.
+    """
+    from pyspark.errors import UnsupportedOperationException
+
+    try:
+        rows = frame.limit(most + 1).toArrow()
+    except UnsupportedOperationException:  # a type that Spark does not turn into Arrow
+        return None
+    if rows.num_rows > most or len(set(rows.schema.names)) != rows.num_columns:
+        return None
+    return rows if all(is_exact(field.type) for field in rows.schema if field.name not in also) else None
+
+
+def given_back(spark: SparkSession, rows: pa.Table) -> DataFrame:
+    """Rows that were fetched, as a frame again; it travels with the plans that read it."""
+    return spark.createDataFrame(rows, _struct(rows.schema))
+
+
+def _struct(schema: pa.Schema) -> StructType:
+    """The types in Spark's words. Spark itself would take a time without zone for one with it."""
+    from pyspark.sql.types import StructField, StructType
+
+    return StructType([StructField(field.name, _spark_type(field.type)) for field in schema])
+
+
+def _spark_type(kind: pa.DataType) -> DataType:
+    import pyarrow as pa
+    from pyspark.sql import types as T
+
+    if pa.types.is_decimal128(kind):
+        return T.DecimalType(kind.precision, kind.scale)
+    if pa.types.is_timestamp(kind):
+        return T.TimestampType() if kind.tz else T.TimestampNTZType()
+    plain: dict[pa.DataType, DataType] = {
+        pa.bool_(): T.BooleanType(),
+        pa.int8(): T.ByteType(),
+        pa.int16(): T.ShortType(),
+        pa.int32(): T.IntegerType(),
+        pa.int64(): T.LongType(),
+        pa.float32(): T.FloatType(),
+        pa.float64(): T.DoubleType(),
+        pa.date32(): T.DateType(),
+        pa.string(): T.StringType(),
+        pa.large_string(): T.StringType(),
+        pa.binary(): T.BinaryType(),
+        pa.large_binary(): T.BinaryType(),
+    }
+    return plain[kind]
+
+
+def is_exact(kind: pa.DataType) -> bool:
+    """Whether values of a type go to Arrow and back to Spark unchanged."""
+    import pyarrow as pa
+
+    of = pa.types
+    return bool(
+        of.is_boolean(kind)
+        or of.is_integer(kind)
+        or of.is_float32(kind)
+        or of.is_float64(kind)
+        or of.is_decimal128(kind)
+        or of.is_string(kind)
+        or of.is_large_string(kind)
+        or of.is_binary(kind)
+        or of.is_large_binary(kind)
+        or of.is_date32(kind)
+        or (of.is_timestamp(kind) and kind.unit == "us")
+    )

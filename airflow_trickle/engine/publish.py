@@ -1,0 +1,230 @@
+"""From a decision to a commit: find the change of a table, write it, make it visible."""
+
+from __future__ import annotations
+
+import logging
+from contextlib import suppress
+from dataclasses import dataclass
+
+from sqlalchemy import Connection
+
+from airflow_trickle.blocks.shapes import NotInBlocks
+from airflow_trickle.engine.choose import LOOKED_AT, Choice, Workload, choose
+from airflow_trickle.engine.decide import Decision
+from airflow_trickle.engine.differential import ChangedInput, ChangeFinder, changed_inputs
+from airflow_trickle.engine.failures import fails_on_rows
+from airflow_trickle.engine.full import Difference, difference, netted, shaped
+from airflow_trickle.engine.phases import Phase
+from airflow_trickle.engine.record import Refresh, add_history, note_progress, summary_of
+from airflow_trickle.engine.small_change import SmallChange
+from airflow_trickle.engine.small_write import write_small
+from airflow_trickle.engine.work import Work, working
+from airflow_trickle.engine.write import Written, write_all, write_difference
+from airflow_trickle.errors import RefreshFailed, TrickleError
+from airflow_trickle.lakehouse import staging as stagings
+from airflow_trickle.lakehouse.commit import commit, stage
+from airflow_trickle.lakehouse.deletes import total_size
+from airflow_trickle.lakehouse.files import make_folder
+from airflow_trickle.lakehouse.leases import Lease, require
+from airflow_trickle.lakehouse.state import read_history
+from airflow_trickle.results import Mode, Status, TableResult
+
+log = logging.getLogger("airflow_trickle")
+
+
+@dataclass(frozen=True)
+class _Way:
+    """How the new state was found, why so, and how many rows were read for it."""
+
+    mode: Mode
+    reason: str
+    rows_in: int | None
+
+
+@dataclass(frozen=True)
+class _Change:
+    written: Written
+    inserted: int
+    deleted: int
+
+
+def publish(run: Refresh, decision: Decision, lease: Lease) -> TableResult:
+    """Bring a table to the state that was decided, under its lease."""
+    log.info("Refreshing %s: %s.", run.step.name, decision.reason)
+    with run.phases.phase(Phase.READ), working(run, decision) as work:
+        target = work.target
+        record = stagings.begin(
+            run.lake,
+            lease=lease,
+            table_location=target.table.metadata.location,
+            pipeline=run.tick.pipeline,
+            tick_id=run.tick.tick_id,
+            spark=run.spark.session_id,
+            new_table=target.is_new,
+        )
+        try:
+            make_folder(target.table.io, record.data_folder)
+            way, change = _write(work, record)
+            with run.phases.phase(Phase.COMMIT):
+                if change is None:
+                    return _same_result(run, decision, lease, way, record)
+                return _commit(work, lease, way, record, change)
+        except BaseException:
+            # The first error is the one to show; what cannot be removed now is removed by the next tick.
+            with suppress(TrickleError, OSError):
+                stagings.discard(run.lake, record)
+            raise
+
+
+def _write(work: Work, record: stagings.Staging) -> tuple[_Way, _Change | None]:
+    """Write the files of the new state; no change when it is the published one."""
+    phases = work.run.phases
+    with phases.phase(Phase.COMPUTE):
+        way, change = _from_changes(work)
+    if way.mode is Mode.FULL:
+        return way, _in_full(work, record)
+    if change is None:
+        return way, None
+    with phases.phase(Phase.WRITE):
+        return way, _Change(_written(work, record, change), change.inserted, change.deleted)
+
+
+def _in_full(work: Work, record: stagings.Staging) -> _Change | None:
+    phases, held = work.run.phases, work.held
+    phases.bytes_read += work.size + total_size(held)
+    new = shaped(work.result, work.target)
+    if not held:
+        # Computing and writing are one job.
+        with phases.phase(Phase.COMPUTE):
+            written = write_all(new, work.target, record, work.size)
+        if work.decision.published is not None and not written.added and work.same_schema:
+            return None
+        return _Change(written, written.net_rows, 0)
+    with phases.phase(Phase.COMPUTE):
+        change = difference(work.session, new, work.target, held)
+    if not change.inserted and not change.deleted and work.same_schema:
+        return None
+    with phases.phase(Phase.WRITE):
+        return _Change(_written(work, record, change), change.inserted, change.deleted)
+
+
+def _written(work: Work, record: stagings.Staging, change: SmallChange | Difference) -> Written:
+    if isinstance(change, SmallChange):
+        written = write_small(change, work.target, record, work.held)
+        if written is not None:
+            return written
+        change = netted(change.frame(work.session))
+    return write_difference(work.session, change, work.target, record, work.held, work.size)
+
+
+def _from_changes(work: Work) -> tuple[_Way, SmallChange | Difference | None]:
+    """The change of the table from those of its inputs, if that is possible and worth it; else the way is FULL."""
+    run, decision = work.run, work.decision
+    step, published = run.step, decision.published
+
+    def full(*why: str) -> tuple[_Way, None]:
+        return _Way(Mode.FULL, "; ".join((decision.reason, *why)), work.rows_in), None
+
+    if step.mode == Mode.FULL.value:
+        return full(step.reason)
+    if not decision.from_changes or published is None or published.frontier is None:
+        return full()
+    asked = step.requested_mode == Mode.DIFFERENTIAL.value
+    with run.phases.phase(Phase.PIN):
+        inputs = changed_inputs(run.lake, work.inputs, published.frontier)
+        choice = Choice(full=False, why="") if asked else _chosen(run, inputs)
+    why = choice.why if choice.full else None
+    if why is None and not work.same_schema:
+        why = "the columns of its result are others now"
+    if why is None:
+        try:
+            change = _found(work, inputs)
+        except NotInBlocks as error:
+            why = error.why
+        except Exception as error:
+            if asked or not fails_on_rows(error):
+                raise
+            # Rows of before meet rows of after on the way; the query itself may well run.
+            log.warning("%s: computing its change failed, so it is computed in full: %s", step.name, error)
+            why = "computing the change failed on rows that the query itself may not have"
+        else:
+            changed = sum(one.rows for one in inputs.values())
+            expected = f" ({choice.why})" if choice.why else ""
+            how = "refresh_mode: DIFFERENTIAL" if asked else f"AUTO: from changes{expected}"
+            return _Way(Mode.DIFFERENTIAL, f"{decision.reason}; {how}", changed), change
+    if asked:
+        raise RefreshFailed(
+            f"{step.declared_at}: stream table '{step.name}' cannot be refreshed from changes, because {why}. Nothing "
+            f"was published. Set refresh_mode: AUTO to have it recomputed in full when needed."
+        )
+    return full(f"AUTO: full because {why}")
+
+
+def _chosen(run: Refresh, inputs: dict[str, ChangedInput]) -> Choice:
+    past = read_history(run.lake, identifier=run.step.identifier, limit=LOOKED_AT)
+    return choose(Workload.of(inputs), past)
+
+
+def _found(work: Work, inputs: dict[str, ChangedInput]) -> SmallChange | Difference | None:
+    finder = ChangeFinder(work.session, work.run.step, inputs, work.target, work.held, work.views)
+    try:
+        return finder.find()
+    finally:
+        work.run.phases.bytes_read += finder.size
+
+
+def _same_result(run: Refresh, decision: Decision, lease: Lease, way: _Way, record: stagings.Staging) -> TableResult:
+    """Nothing to publish: note only how far the inputs were read."""
+    assert decision.published is not None  # noqa: S101 - a first refresh always publishes
+    published = decision.published
+    stagings.discard(run.lake, record)
+    result = _result(run, way, epoch=published.epoch, snapshot=published.version.snapshot_id)
+    with run.lake.database.transaction() as connection:
+        require(run.lake, connection, lease)
+        note_progress(run, connection, decision, mode=way.mode)
+        add_history(run, connection, result, "NO_CHANGE")
+    return result
+
+
+def _commit(work: Work, lease: Lease, way: _Way, record: stagings.Staging, change: _Change) -> TableResult:
+    run, decision = work.run, work.decision
+    epoch = (decision.published.epoch if decision.published else 0) + 1
+    run.phases.bytes_written += change.written.size
+    staged = stage(
+        run.lake,
+        work.target,
+        record,
+        added=change.written.added,
+        removed=change.written.removed,
+        deletes=change.written.deletes,
+        summary=summary_of(
+            run, decision.target, mode=way.mode, inserted=change.inserted, deleted=change.deleted, epoch=epoch
+        ),
+    )
+    result = _result(run, way, epoch=epoch, snapshot=staged.snapshot_id, change=change)
+
+    def also(connection: Connection) -> None:
+        require(run.lake, connection, lease)
+        note_progress(run, connection, decision, staged, epoch, mode=way.mode)
+        add_history(run, connection, result, "REFRESH" if decision.published else "INITIALIZE")
+
+    commit(run.lake, [staged], also)
+    return result
+
+
+def _result(run: Refresh, way: _Way, *, epoch: int, snapshot: int | None, change: _Change | None = None) -> TableResult:
+    return TableResult(
+        table=run.step.name,
+        status=Status.ACTIVE,
+        mode=way.mode,
+        reason=way.reason,
+        rows_in=way.rows_in,
+        rows_inserted=change.inserted if change else 0,
+        rows_deleted=change.deleted if change else 0,
+        snapshot_id=snapshot,
+        epoch=epoch,
+        seconds=run.seconds,
+        bytes_read=run.phases.bytes_read,
+        bytes_written=run.phases.bytes_written,
+        phases=run.phases.seconds,
+    )

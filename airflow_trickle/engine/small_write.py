@@ -1,0 +1,158 @@
+"""Writing a small change in this process: no Spark job, and no large file is rewritten.
+
+Rows that come go into a new file. Rows that go are named in a position delete file beside a large data file; a small
+one is written anew without them. Small files, and those that have lost many rows, are folded together now and then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyiceberg.io.pyarrow import schema_to_pyarrow
+from pyiceberg.manifest import DataFile
+
+from airflow_trickle.engine.small_change import Places, SmallChange
+from airflow_trickle.engine.write import SMALL_FILE_BYTES, SMALL_FILES_KEPT, Written
+from airflow_trickle.errors import RefreshFailed
+from airflow_trickle.lakehouse.commit import NAME_MAPPING, Target, data_files
+from airflow_trickle.lakehouse.deletes import DeleteKind, deletes_of
+from airflow_trickle.lakehouse.files import file_key
+from airflow_trickle.lakehouse.positions import deleted_positions, write_position_deletes
+from airflow_trickle.lakehouse.staging import Staging
+
+#: A file that has lost more than this share of its rows, or has so many delete files, is written anew.
+_LOST_TOO_MANY = 0.2
+_DELETE_FILES_KEPT = 8
+#: So much is folded together here; more is work for Spark.
+_FOLDED_BYTES = 16 * SMALL_FILE_BYTES
+_ROWS_OF_A_GROUP = 1_000_000
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """Which files are written anew without some rows, and which only get a delete file."""
+
+    rewritten: dict[str, DataFile]
+    marked: dict[str, DataFile]
+
+
+def write_small(change: SmallChange, target: Target, staging: Staging, published: Sequence[DataFile]) -> Written | None:
+    """Write a change with its places; None if the files at hand need Spark.
+
+    Raises:
+        RefreshFailed: the files written do not add up.
+    """
+    places = change.places
+    assert places is not None  # noqa: S101 - found before
+    files = {file_key(file.file_path): file for file in published}
+    plan = _planned(target, files, places)
+    if plan is None:
+        return None
+    layout = _layout(target)
+    parts = [_cast(change.new_rows, layout)]
+    for key, file in plan.rewritten.items():
+        kept = _kept(target, file, places.get(key, ()), layout)
+        if kept is None:
+            return None
+        parts.append(kept)
+    rows = pa.concat_tables(parts)
+    added = [_write(target, staging, rows)] if rows.num_rows else []
+    deletes = write_position_deletes(
+        target.table, staging, {file.file_path: places[key] for key, file in plan.marked.items()}
+    )
+    lost = sum(part.num_rows for part in parts[1:]) + sum(len(places.get(key, ())) for key in plan.rewritten)
+    written = Written(
+        tuple(data_files(target.table, target.schema, added)),
+        tuple(plan.rewritten.values()),
+        lost,
+        tuple(deletes),
+    )
+    _check(written, change, target)
+    return written
+
+
+def _check(written: Written, change: SmallChange, target: Target) -> None:
+    expected = change.inserted - change.deleted
+    if written.net_rows != expected:
+        raise RefreshFailed(
+            f"Table {target.identifier}: the files written change the row count by {written.net_rows}, but the "
+            f"result by {expected}. Nothing was published. Please report this, with the table's query."
+        )
+
+
+def _planned(target: Target, files: dict[str, DataFile], places: Places) -> _Plan | None:
+    metadata = target.table.metadata
+    if NAME_MAPPING in metadata.properties or metadata.spec().fields:
+        return None
+    touched = {key: files[key] for key in places}
+    plan = _Plan({}, {})
+    for key, file in touched.items():
+        if file.file_size_in_bytes < SMALL_FILE_BYTES:
+            plan.rewritten[key] = file
+        elif metadata.format_version != 2 or _is_worn(file, len(places[key])):
+            return None
+        else:
+            plan.marked[key] = file
+    small = {key: file for key, file in files.items() if file.file_size_in_bytes < SMALL_FILE_BYTES}
+    if len(small) >= SMALL_FILES_KEPT and _size(small.values()) <= _FOLDED_BYTES:
+        plan.rewritten.update(small)
+    return plan if _size(plan.rewritten.values()) <= _FOLDED_BYTES else None
+
+
+def _size(files: Iterable[DataFile]) -> int:
+    return sum(file.file_size_in_bytes for file in files)
+
+
+def _is_worn(file: DataFile, going: int) -> bool:
+    deletes = deletes_of(file)
+    gone = going + sum(delete.rows for delete in deletes)
+    return len(deletes) >= _DELETE_FILES_KEPT or gone > _LOST_TOO_MANY * file.record_count
+
+
+def _layout(target: Target) -> pa.Schema:
+    """The columns of the table's files, with their field ids."""
+    return schema_to_pyarrow(target.schema)
+
+
+def _cast(rows: pa.Table, layout: pa.Schema) -> pa.Table:
+    return pa.table([rows.column(at).cast(field.type) for at, field in enumerate(layout)], schema=layout)
+
+
+def _kept(target: Target, file: DataFile, going: Sequence[int], layout: pa.Schema) -> pa.Table | None:
+    """The rows of a file that stay; None if the file has other columns than the table now."""
+    if any(delete.kind is DeleteKind.EQUALITY for delete in deletes_of(file)):
+        return None
+    with target.table.io.new_input(file.file_path).open() as stream:
+        rows = pq.ParquetFile(stream).read()
+    if [_mark(field) for field in rows.schema] != [_mark(field) for field in layout]:
+        return None
+    gone = {*going, *deleted_positions(target.table.io, file).to_pylist()}
+    if gone and max(gone) >= rows.num_rows:
+        raise RefreshFailed(
+            f"Table {target.identifier}: row {max(gone)} of {file.file_path} is to be deleted, which has "
+            f"{rows.num_rows} rows. Nothing was published. Please report this, with the table's query."
+        )
+    stays = pa.array([number for number in range(rows.num_rows) if number not in gone], pa.int64())
+    return _cast(rows.take(stays), layout)
+
+
+def _mark(field: pa.Field) -> tuple[str, str, bytes | None]:
+    kind = str(field.type).removeprefix("large_")
+    return field.name, kind, (field.metadata or {}).get(b"PARQUET:field_id")
+
+
+def _write(target: Target, staging: Staging, rows: pa.Table) -> str:
+    location = f"{staging.data_folder}/part-00000-{staging.staging_id}.parquet"
+    with target.table.io.new_output(location).create(overwrite=True) as stream:
+        pq.write_table(
+            rows,
+            stream,
+            compression="zstd",
+            row_group_size=_ROWS_OF_A_GROUP,
+            # As Spark does: it reads such decimals much faster.
+            store_decimal_as_integer=True,
+        )
+    return location

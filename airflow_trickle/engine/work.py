@@ -1,0 +1,114 @@
+"""What one refresh works with: the session, the inputs at their pinned states, the table to write."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from functools import cached_property
+from threading import Thread
+from typing import TYPE_CHECKING
+
+from pyiceberg.manifest import DataFile
+
+from airflow_trickle.engine.decide import Decision
+from airflow_trickle.engine.failures import explained
+from airflow_trickle.engine.full import Input, input_at, input_views, target_of
+from airflow_trickle.engine.inputs import query_over
+from airflow_trickle.engine.record import Refresh
+from airflow_trickle.lakehouse.columns import same_columns
+from airflow_trickle.lakehouse.commit import Target
+from airflow_trickle.lakehouse.deletes import total_rows
+from airflow_trickle.lakehouse.snapshots import files_of
+from airflow_trickle.spark.active import activated, configured
+from airflow_trickle.spark.tuning import SESSION_SETTINGS, session_conf
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+@dataclass
+class Work:
+    """One table's query over its inputs; Spark is asked only for what is needed."""
+
+    run: Refresh
+    decision: Decision
+    session: SparkSession
+    inputs: dict[str, Input]
+    #: Fills with the views made on the way.
+    views: list[str] = field(default_factory=list)
+
+    @cached_property
+    def result(self) -> DataFrame:
+        """The query over the whole inputs."""
+        names = input_views(self.session, self.inputs, self.views)
+        return self.session.sql(query_over(self.run.step, names))
+
+    @cached_property
+    def target(self) -> Target:
+        """The table to write; its columns are asked of Spark unless nothing can have changed them."""
+        lake, step, published = self.run.lake, self.run.step, self.decision.published
+        current = lake.table_at(step.identifier, published.location) if published else None
+        if current is not None and self._columns_are_known():
+            return Target(step.identifier, current, current.metadata.schema(), is_new=False)
+        return target_of(lake, step, self.result, current)
+
+    def _columns_are_known(self) -> bool:
+        """Whether query and inputs have the very columns that the table was made from."""
+        published = self.decision.published
+        if published is None or published.frontier is None or published.definition != self.run.step.definition:
+            return False
+        before = published.frontier.inputs
+        return all(
+            name in before and before[name].schema_id == version.schema_id
+            for name, version in self.decision.target.inputs.items()
+        )
+
+    @cached_property
+    def held(self) -> list[DataFile]:
+        """The files of the table so far."""
+        version = self.decision.published.version if self.decision.published else None
+        return list(files_of(self.target.table, version.snapshot_id).values()) if version else []
+
+    @property
+    def size(self) -> int:
+        """Bytes of all inputs."""
+        return sum(source.size for source in self.inputs.values())
+
+    @property
+    def rows_in(self) -> int | None:
+        """Rows of all inputs, if metadata alone can tell."""
+        return total_rows(file for source in self.inputs.values() for file in source.files)
+
+    @cached_property
+    def same_schema(self) -> bool:
+        """Whether the table keeps its columns."""
+        return not self.target.is_new and same_columns(self.target.schema, self.target.table.metadata.schema())
+
+
+@contextmanager
+def working(run: Refresh, decision: Decision) -> Iterator[Work]:
+    """A session that is set up for a refresh; its views are dropped at the end."""
+    # Connect first: a Spark that cannot be reached must not leave anything behind.
+    session = run.spark.session
+    inputs = {name: input_at(run.lake, name, version) for name, version in decision.target.inputs.items()}
+    work = Work(run, decision, session, inputs)
+    settings = session_conf(work.size)
+    if run.spark.borrowed:
+        settings = {**SESSION_SETTINGS, **settings}
+    try:
+        with (
+            explained(run.step, run.lake.catalog.properties.get("warehouse", "")),
+            activated(session),
+            configured(session, settings, put_back=run.spark.borrowed),
+        ):
+            yield work
+    finally:
+        # Nobody waits for it: each costs a round trip.
+        Thread(target=_drop, args=(session, work.views), name="trickle-views", daemon=True).start()
+
+
+def _drop(session: SparkSession, views: list[str]) -> None:
+    for view in views:
+        with suppress(Exception):  # the session may be gone; its views went with it
+            session.catalog.dropTempView(view)

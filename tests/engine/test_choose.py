@@ -1,0 +1,58 @@
+"""AUTO's choice: from metadata and from what earlier refreshes took."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from airflow_trickle.engine.choose import Workload, choose
+
+MIB = 1024 * 1024
+
+
+def past(mode: str, seconds: float, **more: Any) -> dict[str, Any]:
+    row = {"mode": mode, "seconds": seconds, "phases": {}, "rows_in": 1000, "bytes_read": 100 * MIB, "error": None}
+    return {**row, **more}
+
+
+def test_small_inputs_are_recomputed_until_something_was_measured() -> None:
+    small = Workload(size=5 * MIB, rows=1000, changed=1)
+    choice = choose(small, [past("FULL", 3.0)])
+    assert (choice.full, choice.why) == (True, "it reads less than 5 MiB")
+    assert not choose(small, [past("DIFFERENTIAL", 0.5), past("FULL", 3.0, bytes_read=5 * MIB)]).full
+
+
+def test_a_small_share_of_a_large_input_is_refreshed_from_changes() -> None:
+    work = Workload(size=1000 * MIB, rows=10_000_000, changed=1000)
+    assert not choose(work, []).full
+    choice = choose(work, [past("FULL", 8.0, bytes_read=1000 * MIB)])
+    assert (choice.full, choice.why) == (False, "about 0.8 s, in full about 8.0 s")
+
+
+def test_a_large_share_is_recomputed() -> None:
+    work = Workload(size=1000 * MIB, rows=1000, changed=500)
+    assert choose(work, []).why == "the changed files hold 500 rows, and the inputs 1,000"
+    assert choose(work, [past("FULL", 8.0, bytes_read=1000 * MIB)]).full
+
+
+def test_what_was_measured_counts_more_than_what_is_assumed() -> None:
+    work = Workload(size=1000 * MIB, rows=10_000_000, changed=1000)
+    slow = [past("DIFFERENTIAL", 9.0), past("FULL", 8.0, bytes_read=1000 * MIB)]
+    choice = choose(work, slow)
+    assert (choice.full, choice.why) == (True, "that takes about 8.0 s, and from changes about 9.0 s")
+
+
+def test_more_changed_rows_are_expected_to_take_longer_and_fewer_no_less_than_the_quickest_did() -> None:
+    known = [past("DIFFERENTIAL", 1.0, rows_in=1000), past("FULL", 8.0, bytes_read=1000 * MIB)]
+    assert choose(Workload(1000 * MIB, 10_000_000, 20_000), known).full
+    assert choose(Workload(1000 * MIB, 10_000_000, 10), known).why == "about 1.0 s, in full about 8.0 s"
+
+
+def test_the_time_that_spark_needs_to_start_does_not_count() -> None:
+    work = Workload(size=1000 * MIB, rows=10_000_000, changed=1000)
+    cold = past("FULL", 9.0, bytes_read=1000 * MIB, phases={"pin": 0.1, "read": 8.0, "compute": 0.5, "commit": 0.2})
+    assert choose(work, [cold]).full
+
+
+def test_failed_refreshes_tell_nothing() -> None:
+    work = Workload(size=1000 * MIB, rows=10_000_000, changed=1000)
+    assert choose(work, [past("FULL", 0.1, error="no")]).why == ""
