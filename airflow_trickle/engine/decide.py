@@ -36,6 +36,8 @@ class Published:
     definition: str | None
     effective_at: datetime | None
     tick_id: str | None
+    #: What is kept beside the table to refresh it quickly, as JSON.
+    kept: str | None = None
 
 
 @dataclass(frozen=True)
@@ -215,6 +217,7 @@ def _from_status(status: TableStatus, location: str, version: Version) -> Publis
         status.definition,
         status.effective_at,
         status.tick_id,
+        status.kept,
     )
 
 

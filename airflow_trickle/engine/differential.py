@@ -11,12 +11,13 @@ from pyiceberg.schema import Schema
 
 from airflow_trickle.blocks.check import blocks_of
 from airflow_trickle.engine.delta.bench import SparkBench, understood
-from airflow_trickle.engine.delta.context import Change, Context, InputViews, Published, Views
+from airflow_trickle.engine.delta.context import Change, Context, InputViews, Published, Tallies, Views
 from airflow_trickle.engine.delta.program import change_of
 from airflow_trickle.engine.delta.ranges import ranges_of_files
 from airflow_trickle.engine.feed import appended, weighted_changes
 from airflow_trickle.engine.full import Difference, Input, input_at, netted, shaped
 from airflow_trickle.engine.inputs import read_files
+from airflow_trickle.engine.kept import WORTHWHILE_BYTES, Kept
 from airflow_trickle.engine.small_change import SmallChange, fetched, find_places
 from airflow_trickle.engine.zset import FILE, POSITION, WEIGHT
 from airflow_trickle.lakehouse.catalog import Lakehouse
@@ -86,7 +87,10 @@ class ChangeFinder:
         target: The table to write.
         held: Its files so far.
         views: Fills with the views that are to be dropped.
+        kept: What is kept beside the table.
         size: Grows by the bytes of all files that are given to Spark to read.
+        bench: Where the parts of the change are computed.
+        tallies: Tells afterwards what is to be kept beside the table.
     """
 
     spark: SparkSession
@@ -95,12 +99,18 @@ class ChangeFinder:
     target: Target
     held: list[DataFile]
     views: list[str]
+    kept: Kept | None = None
     size: int = 0
-    _bench: SparkBench = field(init=False)
+    bench: SparkBench = field(init=False)
+    tallies: Tallies = field(init=False)
 
     def __post_init__(self) -> None:
         rows = sum(one.rows for one in self.inputs.values())
-        self._bench = SparkBench(self.spark, self.views, rows=rows)
+        self.bench = SparkBench(self.spark, self.views, rows=rows)
+        worthwhile = sum(one.after.size for one in self.inputs.values()) >= WORTHWHILE_BYTES
+        kept = self.kept
+        lines = self.bench.promise(lambda: kept.frame(self.spark)) if kept is not None else None
+        self.tallies = Tallies(lines, wanted=worthwhile)
 
     def find(self) -> SmallChange | Difference | None:
         """The change of the published rows, net; None if there is none.
@@ -112,11 +122,11 @@ class ChangeFinder:
         states = {name: self._states(one) for name, one in self.inputs.items()}
         tables = {ref.start: InputViews(states[ref.identifier], ref.alias) for ref in self.step.references}
         published = self._published()
-        change = change_of(Context(blocks, tables, self._bench), query, published)
+        change = change_of(Context(blocks, tables, self.bench, tallies=self.tallies), query, published)
         if change is None:
             return None
-        weighted = self._shaped(self._bench.frame(change.sql), placed=change.placed)
-        found = self._small(weighted, published, change) if self._bench.small else None
+        weighted = self._shaped(self.bench.frame(change.sql), placed=change.placed)
+        found = self._small(weighted, published, change) if self.bench.small else None
         if found is not None:
             return found if found.rows.num_rows else None
         with understood():
@@ -128,7 +138,7 @@ class ChangeFinder:
             found = fetched(weighted, published.columns, placed=change.placed, net=change.net)
         if found is None or not found.rows.num_rows:
             return found
-        return find_places(self._bench, found, str(published.placed), self.target)
+        return find_places(self.bench, found, str(published.placed), self.target)
 
     def _published(self) -> Published:
         from pyspark.sql.types import StructType
@@ -140,10 +150,10 @@ class ChangeFinder:
             self.size += total_size(self.held)
             return read_files(self.spark, table, schema, self.held, with_file=placed, with_position=placed)
 
-        plain = self._bench.promise(lambda: rows(placed=False))
+        plain = self.bench.promise(lambda: rows(placed=False))
         struct = StructType.fromJson(spark_schema(schema, self.target.identifier))
         types = tuple(column.dataType.simpleString() for column in struct.fields)
-        return Published(plain, names, types, self._bench.promise(lambda: rows(placed=True)))
+        return Published(plain, names, types, self.bench.promise(lambda: rows(placed=True)))
 
     def _states(self, one: ChangedInput) -> Views:
         schema = schema_of(one.after.table, one.after.version)
@@ -152,22 +162,20 @@ class ChangeFinder:
             self.size += source.size
             return read_files(self.spark, source.table, schema, source.files)
 
-        after = self._bench.promise(lambda: read(one.after))
+        after = self.bench.promise(lambda: read(one.after))
         types = _types(schema, one.after)
         if one.nothing:
             return Views(after, after, None, types=types)
         if not one.only_grew:
             self.size += one.size
             # Files that were rewritten hold mostly rows that cancel out: computed once, not in every term.
-            change = self._bench.keep_frame(
-                weighted_changes(self.spark, one.after.table, one.changes, schema, one.lost)
-            )
+            change = self.bench.keep_frame(weighted_changes(self.spark, one.after.table, one.changes, schema, one.lost))
             if change is None:
                 return Views(after, after, None, types=types)
         else:
-            change = self._bench.promise(lambda: self._appended(one))
-            self._bench.know_ranges(change, ranges_of_files(schema, one.changes.added))
-        before = self._bench.promise(lambda: read(one.before))
+            change = self.bench.promise(lambda: self._appended(one))
+            self.bench.know_ranges(change, ranges_of_files(schema, one.changes.added))
+        before = self.bench.promise(lambda: read(one.before))
         return Views(before, after, change, grows=one.only_grew, types=types)
 
     def _appended(self, one: ChangedInput) -> DataFrame:

@@ -14,6 +14,8 @@ from airflow_trickle.engine.decide import Decision
 from airflow_trickle.engine.differential import ChangedInput, ChangeFinder, changed_inputs
 from airflow_trickle.engine.failures import fails_on_rows
 from airflow_trickle.engine.full import Difference, difference, netted, shaped
+from airflow_trickle.engine.kept import Kept, forgotten, valid
+from airflow_trickle.engine.kept import written as kept_lines
 from airflow_trickle.engine.phases import Phase
 from airflow_trickle.engine.record import Refresh, add_history, note_progress, summary_of
 from airflow_trickle.engine.small_change import SmallChange
@@ -24,7 +26,7 @@ from airflow_trickle.errors import RefreshFailed, TrickleError
 from airflow_trickle.lakehouse import staging as stagings
 from airflow_trickle.lakehouse.commit import commit, stage
 from airflow_trickle.lakehouse.deletes import total_size
-from airflow_trickle.lakehouse.files import make_folder
+from airflow_trickle.lakehouse.files import delete_folder, make_folder
 from airflow_trickle.lakehouse.leases import Lease, require
 from airflow_trickle.lakehouse.state import read_history
 from airflow_trickle.results import Mode, Status, TableResult
@@ -48,6 +50,14 @@ class _Change:
     deleted: int
 
 
+@dataclass(frozen=True)
+class _Found:
+    """The change of a table found from those of its inputs, and by whom."""
+
+    change: SmallChange | Difference | None
+    finder: ChangeFinder
+
+
 def publish(run: Refresh, decision: Decision, lease: Lease) -> TableResult:
     """Bring a table to the state that was decided, under its lease."""
     log.info("Refreshing %s: %s.", run.step.name, decision.reason)
@@ -64,11 +74,15 @@ def publish(run: Refresh, decision: Decision, lease: Lease) -> TableResult:
         )
         try:
             make_folder(target.table.io, record.data_folder)
-            way, change = _write(work, record)
+            way, change, kept = _write(work, record)
             with run.phases.phase(Phase.COMMIT):
                 if change is None:
-                    return _same_result(run, decision, lease, way, record)
-                return _commit(work, lease, way, record, change)
+                    result = _same_result(work, lease, way, record, kept)
+                else:
+                    result = _commit(work, lease, way, record, change, kept)
+                if decision.published is not None:
+                    forgotten(decision.published.kept, kept, target.table.io)
+                return result
         except BaseException:
             # The first error is the one to show; what cannot be removed now is removed by the next tick.
             with suppress(TrickleError, OSError):
@@ -76,17 +90,19 @@ def publish(run: Refresh, decision: Decision, lease: Lease) -> TableResult:
             raise
 
 
-def _write(work: Work, record: stagings.Staging) -> tuple[_Way, _Change | None]:
-    """Write the files of the new state; no change when it is the published one."""
+def _write(work: Work, record: stagings.Staging) -> tuple[_Way, _Change | None, Kept | None]:
+    """Write the files of the new state, and what is kept beside; no change when it is the published one."""
     phases = work.run.phases
     with phases.phase(Phase.COMPUTE):
-        way, change = _from_changes(work)
-    if way.mode is Mode.FULL:
-        return way, _in_full(work, record)
-    if change is None:
-        return way, None
+        way, found = _from_changes(work)
+    if found is None:
+        return way, _in_full(work, record), None
+    change, finder = found.change, found.finder
     with phases.phase(Phase.WRITE):
-        return way, _Change(_written(work, record, change), change.inserted, change.deleted)
+        lines = kept_lines(work.session, finder.bench, finder.tallies, finder.kept, record, work.target.table.io)
+        if change is None:
+            return way, None, lines
+        return way, _Change(_written(work, record, change), change.inserted, change.deleted), lines
 
 
 def _in_full(work: Work, record: stagings.Staging) -> _Change | None:
@@ -117,7 +133,7 @@ def _written(work: Work, record: stagings.Staging, change: SmallChange | Differe
     return write_difference(work.session, change, work.target, record, work.held, work.size)
 
 
-def _from_changes(work: Work) -> tuple[_Way, SmallChange | Difference | None]:
+def _from_changes(work: Work) -> tuple[_Way, _Found | None]:
     """The change of the table from those of its inputs, if that is possible and worth it; else the way is FULL."""
     run, decision = work.run, work.decision
     step, published = run.step, decision.published
@@ -165,28 +181,43 @@ def _chosen(run: Refresh, inputs: dict[str, ChangedInput]) -> Choice:
     return choose(Workload.of(inputs), past)
 
 
-def _found(work: Work, inputs: dict[str, ChangedInput]) -> SmallChange | Difference | None:
-    finder = ChangeFinder(work.session, work.run.step, inputs, work.target, work.held, work.views)
+def _found(work: Work, inputs: dict[str, ChangedInput]) -> _Found:
+    published, step = work.decision.published, work.run.step
+    kept = None
+    if published is not None and published.frontier is not None:
+        kept = valid(published.kept, step.definition, published.frontier, work.target.table.io)
+    finder = ChangeFinder(work.session, step, inputs, work.target, work.held, work.views, kept)
     try:
-        return finder.find()
+        return _Found(finder.find(), finder)
     finally:
         work.run.phases.bytes_read += finder.size
 
 
-def _same_result(run: Refresh, decision: Decision, lease: Lease, way: _Way, record: stagings.Staging) -> TableResult:
-    """Nothing to publish: note only how far the inputs were read."""
+def _same_result(work: Work, lease: Lease, way: _Way, record: stagings.Staging, kept: Kept | None) -> TableResult:
+    """Nothing to publish: note only how far the inputs were read, and what is kept."""
+    run, decision = work.run, work.decision
     assert decision.published is not None  # noqa: S101 - a first refresh always publishes
     published = decision.published
-    stagings.discard(run.lake, record)
+    if kept is None:
+        stagings.discard(run.lake, record)
     result = _result(run, way, epoch=published.epoch, snapshot=published.version.snapshot_id)
     with run.lake.database.transaction() as connection:
         require(run.lake, connection, lease)
-        note_progress(run, connection, decision, mode=way.mode)
+        if kept is not None:
+            stagings.finish(run.lake, connection, record)
+            delete_folder(work.target.table.io, record.data_folder)
+        note_progress(run, connection, decision, mode=way.mode, kept=_said(work, kept))
         add_history(run, connection, result, "NO_CHANGE")
     return result
 
 
-def _commit(work: Work, lease: Lease, way: _Way, record: stagings.Staging, change: _Change) -> TableResult:
+def _said(work: Work, kept: Kept | None) -> str | None:
+    return None if kept is None else kept.as_json(work.run.step.definition, work.decision.target)
+
+
+def _commit(
+    work: Work, lease: Lease, way: _Way, record: stagings.Staging, change: _Change, kept: Kept | None
+) -> TableResult:
     run, decision = work.run, work.decision
     epoch = (decision.published.epoch if decision.published else 0) + 1
     run.phases.bytes_written += change.written.size
@@ -205,7 +236,7 @@ def _commit(work: Work, lease: Lease, way: _Way, record: stagings.Staging, chang
 
     def also(connection: Connection) -> None:
         require(run.lake, connection, lease)
-        note_progress(run, connection, decision, staged, epoch, mode=way.mode)
+        note_progress(run, connection, decision, staged, epoch, mode=way.mode, kept=_said(work, kept))
         add_history(run, connection, result, "REFRESH" if decision.published else "INITIALIZE")
 
     commit(run.lake, [staged], also)

@@ -73,6 +73,7 @@ def note_progress(
     staged: Staged | None = None,
     epoch: int | None = None,
     mode: Mode | None = None,
+    kept: str | None = None,
 ) -> None:
     """Write the status that goes with a commit, or with finding that nothing changed."""
     published = decision.published
@@ -88,6 +89,7 @@ def note_progress(
         "refreshed_at": now,
         "error": None,
         "error_at": None,
+        "kept": kept,
     }
     if mode is not None:
         values["mode"] = mode.value

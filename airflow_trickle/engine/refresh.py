@@ -11,6 +11,7 @@ import time
 
 from airflow_trickle import clock
 from airflow_trickle.engine.decide import Decision, decide
+from airflow_trickle.engine.kept import carried
 from airflow_trickle.engine.phases import Phase
 from airflow_trickle.engine.publish import publish
 from airflow_trickle.engine.record import Refresh, note_progress, record_failure
@@ -52,6 +53,8 @@ def refresh(
         record_failure(run, told)
         raise told from error
     log.info(describe(result))
+    if result.phases:
+        log.info(describe_cost(result))
     return (result,)
 
 
@@ -82,6 +85,13 @@ def describe(result: TableResult) -> str:
     )
 
 
+def describe_cost(result: TableResult) -> str:
+    """Where the time of a refresh went and how much it moved, for the log of a task."""
+    phases = ", ".join(f"{phase} {seconds:.2f} s" for phase, seconds in result.phases.items())
+    sizes = [f"{(size or 0) / 1024 / 1024:.1f} MiB" for size in (result.bytes_read, result.bytes_written)]
+    return f"{result.table}: {phases}; {sizes[0]} of files read, {sizes[1]} written."
+
+
 def _refresh_table(run: Refresh, full_refresh: bool) -> TableResult:
     step = run.step
     with run.phases.phase(Phase.PIN):
@@ -104,8 +114,16 @@ def _refresh_table(run: Refresh, full_refresh: bool) -> TableResult:
         if decision.kind == Decision.ADVANCE:
             with run.lake.database.transaction() as connection:
                 require(run.lake, connection, lease)
-                note_progress(run, connection, decision)
+                note_progress(run, connection, decision, kept=_still_kept(decision))
         return _untouched(run, decision)
+
+
+def _still_kept(decision: Decision) -> str | None:
+    """What is kept beside a table whose inputs moved without a change."""
+    published = decision.published
+    if published is None or published.frontier is None or published.definition is None:
+        return None
+    return carried(published.kept, published.definition, published.frontier, decision.target)
 
 
 def _already_done(run: Refresh, decision: Decision) -> TableResult | None:

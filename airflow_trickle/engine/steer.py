@@ -39,6 +39,7 @@ def reset(lake: Lakehouse, status: TableStatus) -> None:
                 tick_id=None,
                 error=None,
                 error_at=None,
+                kept=None,
                 metadata_location=table.metadata_location if table else None,
                 snapshot_id=table.metadata.current_snapshot_id if table else None,
                 schema_id=table.metadata.current_schema_id if table else None,

@@ -45,6 +45,11 @@ class Staging:
         return f"{self.data_folder}-deletes"
 
     @property
+    def kept_folder(self) -> str:
+        """Where goes what is kept beside the table to refresh it quickly."""
+        return f"{self.data_folder}-kept"
+
+    @property
     def metadata_folder(self) -> str:
         """Where the table keeps manifests and metadata."""
         return f"{self.table_location.rstrip('/')}/metadata"
@@ -112,6 +117,7 @@ def remove_staged_files(io: FileIO, record: Staging) -> None:
     """Delete every file that bears the staging's id."""
     delete_folder(io, record.data_folder)
     delete_folder(io, record.deletes_folder)
+    delete_folder(io, record.kept_folder)
     if exists(io, record.metadata_folder):
         delete_files(
             io,

@@ -69,6 +69,8 @@ class TableStatus:
     refreshed_at: datetime | None
     changed_at: datetime | None
     error: str | None
+    #: What is kept beside the table to refresh it quickly, as JSON.
+    kept: str | None = None
 
 
 def read_status(lake: Lakehouse, identifiers: list[str] | None = None) -> dict[str, TableStatus]:
@@ -101,6 +103,7 @@ def _status(row: RowMapping) -> TableStatus:
         refreshed_at=moment("refreshed_at"),
         changed_at=moment("changed_at"),
         error=row["error"],
+        kept=row["kept"],
     )
 
 

@@ -60,6 +60,8 @@ status = Table(
     Column("changed_at", String(40)),
     Column("error", Text),
     Column("error_at", String(40)),
+    # What is kept beside the table to refresh it quickly, as JSON.
+    Column("kept", Text),
 )
 
 #: One row per refresh that did something or failed.
@@ -161,14 +163,15 @@ def install(database: Database) -> None:
 
 
 def _from_first_layout(database: Database) -> int | None:
-    """Layout 2 has three more columns in the history, which older rows leave empty."""
+    """Layout 2 has some more columns, which older rows leave empty."""
     with database.transaction() as connection:
         one_at_a_time(connection, "install")
         version = connection.execute(select(meta.c.value).where(meta.c.key == "schema_version")).scalar()
         if version == "1":  # nobody was quicker
-            for column in (history.c.bytes_read, history.c.bytes_written, history.c.phases):
-                kind = column.type.compile(connection.dialect)
-                connection.execute(text(f"ALTER TABLE {history.name} ADD COLUMN {column.name} {kind}"))
+            for table, columns in ((history, ("bytes_read", "bytes_written", "phases")), (status, ("kept",))):
+                for name in columns:
+                    kind = table.c[name].type.compile(connection.dialect)
+                    connection.execute(text(f"ALTER TABLE {table.name} ADD COLUMN {name} {kind}"))
             connection.execute(update(meta).where(meta.c.key == "schema_version").values(value="2"))
     return _installed_version(database)
 

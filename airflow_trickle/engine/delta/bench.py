@@ -44,6 +44,7 @@ class SparkBench:
         self._promised: dict[str, Callable[[], DataFrame]] = {}
         self._columns: dict[str, list[Column]] = {}
         self._ranges: dict[str, Mapping[str, Ranges]] = {}
+        self._rows: dict[str, pa.Table] = {}
 
     def promise(self, make: Callable[[], DataFrame]) -> str:
         """The name of a view that is made when a query first reads it: many are never read."""
@@ -89,6 +90,7 @@ class SparkBench:
         """Names rows of this process."""
         name = create_view(given_back(self._spark, rows))
         self._views.append(name)
+        self._rows[name] = rows
         self._ranges[name] = ranges_of_rows(rows)
         return name
 
@@ -96,6 +98,10 @@ class SparkBench:
     def small(self) -> bool:
         """Whether the change is likely to have few rows."""
         return self._small
+
+    def rows_of(self, view: str) -> pa.Table | None:
+        """The rows of a view, if they are in this process."""
+        return self._rows.get(view)
 
     def ranges(self, view: str) -> Mapping[str, Ranges]:
         """Between which values the columns of a view lie, by folded name, as far as that is known."""

@@ -130,6 +130,24 @@ class _Reading:
 
 
 @dataclass
+class Tallies:
+    """What is kept of a table's groups beside it, and what a refresh adds to that."""
+
+    #: The view of the lines so far; None if there are none.
+    lines: str | None = None
+    #: Whether lines are worth their keep, should a group lose a row.
+    wanted: bool = False
+    #: Set by the rules: the view of the lines to add.
+    gained: str | None = None
+    #: Set by the rules: SQL for all lines, where there are none yet.
+    whole: str | None = None
+    #: Set by the rules: SQL for all lines with those to add, one for each group.
+    folded: str | None = None
+    #: Set by the rules: the lines are right as they are.
+    unchanged: bool = False
+
+
+@dataclass
 class Context:
     """One query, the states of its inputs, and where its parts are computed."""
 
@@ -139,6 +157,7 @@ class Context:
     bench: Workbench
     #: By where a derived table begins: the view of its change, None if it has none.
     derived: dict[int, str | None] = field(default_factory=dict)
+    tallies: Tallies | None = None
 
     def views_of(self, name: TableName, scope: Scope) -> Views:
         """The states of the table or CTE that stands at a place."""

@@ -37,6 +37,7 @@ from airflow_trickle.blocks.shapes import (
 from airflow_trickle.engine.delta.context import Change, Context, Published, Scope, Version, replaced, weighted
 from airflow_trickle.engine.delta.merging import Merging, merge_of
 from airflow_trickle.engine.delta.selects import Block
+from airflow_trickle.engine.delta.tally import tally_of
 from airflow_trickle.engine.delta.terms import Term, all_of
 from airflow_trickle.engine.zset import RESERVED, quoted
 
@@ -236,15 +237,35 @@ def change_of_groups(block: Block, published: Published | None) -> Change | None
     touched = Touched((), ()) if everything else touched_by(block)
     shown = published is not None and all(at is not None for at in touched.shown) and _one_by_one(block, published)
     inexact = why_inexact(block)
+    if published is not None and not everything and _is_plain(block):
+        found = _added_to(block, terms, touched, published, shown=shown, exact=inexact is None)
+        if found is not None:
+            return found[0]
     if not shown and inexact is not None:
         raise NotInBlocks(f"{inexact} may come out otherwise each time, and the result does not show its keys")
-    if published is not None and shown and not everything and inexact is None and _is_plain(block):
-        merge = merge_of(block, touched.keys, touched.shown, published)
-        if merge is not None:
-            return Merging(block, merge, published).change(terms)
     if not touched.keys:
         return _recomputed(block, terms if not everything else [], published)
     return _touched(block, terms, touched, published if shown else None)
+
+
+def _added_to(
+    block: Block, terms: list[Term], touched: Touched, published: Published, *, shown: bool, exact: bool
+) -> tuple[Change | None] | None:
+    """The change by adding to what is kept or published; None if neither holds enough."""
+    context = block.context
+    tallies = context.tallies
+    losing = not block.only_gains(terms)
+    tally = None
+    if tallies is not None and (tallies.lines is not None or (tallies.wanted and losing)):
+        tally = tally_of(block, touched.keys, calls_of(context, block.select))
+    if tally is not None and tallies is not None:
+        if tallies.lines is not None:
+            return (tally.change(terms, tallies.lines, touched.shown if shown else None, published),)
+        if not shown and not exact:
+            return None
+        tallies.whole = tally.whole()
+    merge = merge_of(block, touched.keys, touched.shown, published) if shown and exact else None
+    return (Merging(block, merge, published).change(terms),) if merge is not None else None
 
 
 def _recomputed(block: Block, terms: list[Term], published: Published | None) -> Change | None:

@@ -1,0 +1,274 @@
+"""Aggregates that can be added and taken away: kept per group beside the table, so that a loss needs no look back.
+
+    T = for every group: how many rows, how many values, their sum                    a bag of such lines, added up
+    ΔT = the same of the changed rows, each times its weight;   γ(L + ΔL) = f(T + ΔT)
+
+Lines of one group are added up when they are read, so a refresh only adds lines. f says what COUNT, SUM and AVG are of
+them. Sums are decimals of 38 digits: nothing is ever rounded, so nothing drifts; sums of floating-point numbers have
+no part in this. Minima and maxima do not either: a group that loses a row is read again for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from airflow_trickle.blocks.expressions import folded
+from airflow_trickle.blocks.parse import Blocks
+from airflow_trickle.blocks.shapes import Call, Span
+from airflow_trickle.engine.delta.context import Change, Published, Version, replaced, weighted
+from airflow_trickle.engine.delta.selects import Block
+from airflow_trickle.engine.delta.tally_parts import WHOLE, Part, is_simple, part_of, typed
+from airflow_trickle.engine.delta.terms import Term, all_of
+from airflow_trickle.engine.zset import RESERVED, quoted
+
+_ROWS = f"{RESERVED}n"
+#: Up to here doubles count exactly.
+_EXACT_DOUBLES = 2**53
+
+
+@dataclass(frozen=True)
+class _Piece:
+    """A part of an expression's text that stands for a key or an aggregate."""
+
+    span: Span
+    text: str
+
+
+class Tally:
+    """How one SELECT with groups is kept as lines that add up."""
+
+    def __init__(self, block: Block, keys: tuple[Span, ...], parts: list[Part], calls: dict[Span, Part]) -> None:
+        self._block = block
+        self._keys = keys
+        self._parts = parts
+        self._calls = calls
+        self._names = [quoted(f"{RESERVED}k{number}") for number in range(len(keys))]
+
+    # --- the lines ---------------------------------------------------------------------------------
+
+    @property
+    def _columns(self) -> list[str]:
+        found = [_ROWS]
+        for part in self._parts:
+            found.append(f"{RESERVED}c{part.number}")
+            if part.sums:
+                found.append(f"{RESERVED}s{part.number}")
+            if part.averages_doubles:
+                found.append(f"{RESERVED}a{part.number}")
+        return found
+
+    def _value(self, part: Part, version: Version) -> str:
+        said, scope = self._block.context.expression, self._block.scope
+        value = "1" if part.value is None else said(part.value, version, scope)
+        if part.name == "count_if":
+            value = f"CASE WHEN {value} THEN 1 END"
+        return value if part.only is None else f"CASE WHEN {said(part.only, version, scope)} THEN {value} END"
+
+    def _sum_of(self, part: Part, text: str) -> str:
+        """A sum in the type that lines have."""
+        return f"CAST(coalesce(sum({text}), 0) AS DECIMAL(38,{part.scale}))"
+
+    def _wide(self, part: Part, text: str) -> str:
+        return f"CAST({text} AS DECIMAL({WHOLE[part.kind]},0))" if part.kind in WHOLE else text
+
+    def whole(self) -> str:
+        """All lines, from the rows as they are now."""
+        every = all_of(self._block.count, Version.NEW)
+        keys = [self._block.context.expression(key, every.inner, self._block.scope) for key in self._keys]
+        shown = [f"{text} AS {name}" for text, name in zip(keys, self._names, strict=True)]
+        shown.append(f"count(*) AS {_ROWS}")
+        for part in self._parts:
+            value = self._value(part, every.inner)
+            shown.append(f"count({value}) AS {RESERVED}c{part.number}")
+            if part.sums:
+                wide = self._wide(part, f"({value})")
+                shown.append(f"{self._sum_of(part, wide)} AS {RESERVED}s{part.number}")
+                if part.averages_doubles:
+                    shown.append(f"{self._sum_of(part, f'abs({wide})')} AS {RESERVED}a{part.number}")
+        sql = self._block.sql(every, columns=", ".join(shown), grouped=False)
+        return f"{sql} GROUP BY {', '.join(keys)}" if keys else sql
+
+    def changed(self, terms: list[Term]) -> str:
+        """The lines of the changed rows."""
+        rows = " UNION ALL ".join(self._changed_rows(term) for term in terms)
+        weight = f"{RESERVED}w"
+        times = f"CAST({weight} AS DECIMAL(10,0))"
+        shown = [*self._names, f"sum({weight}) AS {_ROWS}"]
+        for part in self._parts:
+            value = f"{RESERVED}x{part.number}"
+            counted = f"CASE WHEN {value} IS NULL THEN 0L ELSE {weight} END"
+            shown.append(f"sum({counted}) AS {RESERVED}c{part.number}")
+            if part.sums:
+                wide = self._wide(part, value)
+                shown.append(f"{self._sum_of(part, f'{wide} * {times}')} AS {RESERVED}s{part.number}")
+                if part.averages_doubles:
+                    shown.append(f"{self._sum_of(part, f'abs({wide}) * {times}')} AS {RESERVED}a{part.number}")
+        group = f" GROUP BY {', '.join(self._names)}" if self._names else " HAVING count(*) > 0"
+        return f"SELECT {', '.join(shown)} FROM ({rows}){group}"
+
+    def _changed_rows(self, term: Term) -> str:
+        said = self._block.context.expression
+        keys = (said(key, term.inner, self._block.scope) for key in self._keys)
+        shown = [f"{text} AS {name}" for text, name in zip(keys, self._names, strict=True)]
+        shown += [f"{self._value(part, term.inner)} AS {RESERVED}x{part.number}" for part in self._parts]
+        shown.append(f"{term.weight} AS {RESERVED}w")
+        return self._block.sql(replace(term, weight=""), columns=", ".join(shown), grouped=False)
+
+    def added_up(self, lines: str) -> str:
+        """The lines of each group as one; none for a group without rows."""
+        sums = [f"sum({name}) AS {name}" for name in self._columns]
+        group = f" GROUP BY {', '.join(self._names)}" if self._names else ""
+        listed = ", ".join([*self._names, *self._columns])
+        having = f" HAVING sum({_ROWS}) <> 0" if self._names else ""
+        return f"SELECT {', '.join([*self._names, *sums])} FROM (SELECT {listed} FROM ({lines})){group}{having}"
+
+    # --- the change --------------------------------------------------------------------------------
+
+    def change(
+        self, terms: list[Term], lines: str, shown: tuple[int | None, ...] | None, published: Published
+    ) -> Change | None:
+        """The change of the result, by the lines so far and those of the changed rows, which are noted to be kept.
+
+        Args:
+            terms: The changed rows.
+            lines: The view of the lines so far.
+            shown: By key: the column that shows it; None if some are not shown.
+            published: The result before.
+        """
+        bench, tallies = self._block.context.bench, self._block.context.tallies
+        assert tallies is not None  # noqa: S101 - there are lines
+        view = bench.keep(self.changed(terms), "what the changed rows add to each group")
+        if view is None:
+            tallies.unchanged = True
+            return None
+        listed = ", ".join([*self._names, *self._columns])
+        tallies.gained = view
+        tallies.folded = self.added_up(
+            f"SELECT {listed} FROM {quoted(lines)} UNION ALL SELECT {listed} FROM {quoted(view)}"
+        )
+        same = " AND ".join(f"d.{name} <=> l.{name}" for name in self._names) or "true"
+        within = "".join(
+            f" AND {known.holds_or_null(f'l.{quoted(name)}')}"
+            for name, known in bench.ranges(view).items()
+            if name.startswith(f"{RESERVED}k")
+        )
+        before = (
+            f"SELECT * FROM {quoted(lines)} AS l WHERE EXISTS (SELECT 1 FROM {quoted(view)} AS d WHERE {same}){within}"
+        )
+        after = self.added_up(f"SELECT {listed} FROM ({before}) UNION ALL SELECT {listed} FROM {quoted(view)}")
+        if shown is not None:
+            return replaced(published, self._published_in(view, shown, published), self.result(after))
+        old = weighted(self.result(self.added_up(before)), -1)
+        return Change(f"{weighted(self.result(after), 1)} UNION ALL {old}")
+
+    def _published_in(self, view: str, shown: tuple[int | None, ...], published: Published) -> str:
+        equal = " AND ".join(
+            f"{name} <=> {RESERVED}p.{quoted(published.columns[at])}"
+            for name, at in zip(self._names, shown, strict=True)
+            if at is not None
+        )
+        return f"EXISTS (SELECT 1 FROM {quoted(view)} WHERE {equal or 'true'})"
+
+    # --- from lines to rows ------------------------------------------------------------------------
+
+    def result(self, lines: str) -> str:
+        """The rows of the result, out of one line for each group."""
+        select = self._block.select
+        items = []
+        for at, item in enumerate(select.items):
+            alias = item.alias or quoted(f"{RESERVED}i{at}")
+            items.append(f"{self._said(item.span)} AS {alias}")
+        conditions = [self._adds_up()]
+        if select.having is not None:
+            conditions.append(f"({self._said(select.having)})")
+        return f"SELECT {', '.join(items)} FROM ({lines}) WHERE {' AND '.join(conditions)}"
+
+    def _adds_up(self) -> str:
+        """Lines that say less than nothing are wrong; rather fail than publish what they say."""
+        wrong = " OR ".join(f"{name} < 0" for name in self._columns if name[len(RESERVED)] in "nca")
+        return f"IF({wrong}, CAST(raise_error('the kept sums of a group do not add up') AS BOOLEAN), true)"
+
+    def _said(self, span: Span) -> str:
+        """An expression over keys and aggregates, said over lines."""
+        text, at = [], span.start
+        for piece in self._pieces(span):
+            text += [self._block.context.blocks.text[at : piece.span.start], piece.text]
+            at = piece.span.end
+        return "".join([*text, self._block.context.blocks.text[at : span.end]])
+
+    def _pieces(self, span: Span) -> Iterator[_Piece]:
+        blocks = self._block.context.blocks
+        wanted = sorted(
+            ((_words(blocks, key), name) for key, name in zip(self._keys, self._names, strict=True)),
+            key=lambda pair: -len(pair[0]),
+        )
+        cursor = blocks.cursor(span)
+        while not cursor.done:
+            start = cursor.tokens[cursor.at].start
+            call = next((call for call in self._calls if call.start == start), None)
+            if call is not None:
+                yield _Piece(call, self._answer(self._calls[call]))
+                while not cursor.done and cursor.tokens[cursor.at].start < call.end:
+                    cursor.at += 1
+                continue
+            for words, name in wanted:
+                ahead = cursor.tokens[cursor.at : min(cursor.at + len(words), cursor.end)]
+                if [_word(blocks, token.start, token.end + 1) for token in ahead] == words:
+                    yield _Piece(Span(ahead[0].start, ahead[-1].end + 1), name)
+                    cursor.at += len(words)
+                    break
+            else:
+                cursor.at += 1
+
+    def _answer(self, part: Part) -> str:
+        count = f"{RESERVED}c{part.number}"
+        if part.name == "count" and part.value is None and part.only is None:
+            return _ROWS
+        if not part.sums:
+            return count
+        total, size = f"{RESERVED}s{part.number}", f"{RESERVED}a{part.number}"
+        if part.name == "sum":
+            text = f"CAST({total} AS {part.answer})"
+        elif part.averages_doubles:
+            exact = f"CAST({total} AS DOUBLE) / CAST({count} AS DOUBLE)"
+            text = f"IF({size} < {_EXACT_DOUBLES}, {exact}, raise_error('an average of more than 2^53 in all'))"
+        else:
+            digits = int(part.kind.removeprefix("decimal(").split(",")[0])
+            exact = f"CAST({total} AS DECIMAL({digits + 10},{part.scale})) / CAST({count} AS DECIMAL(20,0))"
+            text = (
+                f"IF({count} < 100000000, CAST({exact} AS {part.answer}), raise_error('an average of too many rows'))"
+            )
+        return f"CASE WHEN {count} > 0 THEN {text} END"
+
+
+def _words(blocks: Blocks, span: Span) -> list[str]:
+    cursor = blocks.cursor(span)
+    return [_word(blocks, token.start, token.end + 1) for token in cursor.tokens[cursor.at : cursor.end]]
+
+
+def _word(blocks: Blocks, start: int, end: int) -> str:
+    word = blocks.text[start:end]
+    return word if "'" in word or '"' in word else word.casefold()
+
+
+def tally_of(block: Block, keys: tuple[Span, ...], calls: list[Call]) -> Tally | None:
+    """How a SELECT with groups is kept as lines; None if an aggregate of it cannot be."""
+    select, blocks = block.select, block.context.blocks
+    odd = any(item.star is not None or not is_simple(block, item.span, keys, calls) for item in select.items)
+    if odd or select.qualify is not None or select.sets or (select.group is not None and not keys):
+        return None
+    parts: dict[tuple[str, str, str], Part] = {}
+    found: dict[Span, Part] = {}
+    for call in calls:
+        part = part_of(blocks, call, len(parts))
+        if part is None:
+            return None
+        value, only = ("" if span is None else folded(blocks, span) for span in (part.value, part.only))
+        found[call.span] = parts.setdefault((part.name, value, only), part)
+    known = typed(block, list(parts.values()))
+    if known is None:
+        return None
+    tally = Tally(block, keys, known, {span: known[part.number] for span, part in found.items()})
+    # Whatever else stands in the columns must be made of keys and aggregates alone.
+    return tally if block.context.bench.resolves(tally.result(tally.added_up(tally.whole()))) else None

@@ -1,0 +1,129 @@
+"""Aggregates that add up: which they are, of what, and whether an expression is made of them alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from sqlglot import TokenType
+
+from airflow_trickle.blocks.expressions import folded
+from airflow_trickle.blocks.parse import Blocks
+from airflow_trickle.blocks.shapes import Call, Span
+from airflow_trickle.engine.delta.context import Version
+from airflow_trickle.engine.delta.selects import Block
+from airflow_trickle.engine.delta.terms import all_of
+
+#: Whole numbers, and how many digits are room enough for them.
+WHOLE = {"tinyint": 20, "smallint": 20, "int": 20, "bigint": 20}
+#: Decimals with more digits could overflow when they are multiplied with a weight.
+_MOST_DIGITS = 27
+#: Functions and words before brackets whose answer does not depend on how their arguments are called.
+_SIMPLE = frozenset(
+    {"abs", "and", "as", "between", "bigint", "case", "cast", "ceil", "ceiling", "char", "coalesce", "concat", "date"}
+    | {"day", "decimal", "double", "else", "exp", "floor", "from", "greatest", "if", "ifnull", "in", "int", "is"}
+    | {"isnull", "least", "left", "length", "like", "lower", "lpad", "ltrim", "month", "not", "nullif", "nvl", "or"}
+    | {"power", "replace", "right", "round", "rpad", "rtrim", "sign", "sqrt", "string", "substr", "substring", "then"}
+    | {"timestamp", "to_date", "trim", "trunc", "try_divide", "upper", "varchar", "when", "year"}
+)
+
+
+@dataclass(frozen=True)
+class Part:
+    """One aggregate: what it counts or sums, and the types that go with it."""
+
+    number: int
+    name: str
+    #: The values as SQL needs a state for subqueries, so they stay spans.
+    value: Span | None
+    only: Span | None
+    #: The type of the values, and of the answer.
+    kind: str = ""
+    answer: str = ""
+
+    @property
+    def sums(self) -> bool:
+        """Whether it needs the sum of the values."""
+        return self.name in ("sum", "avg", "mean")
+
+    @property
+    def averages_doubles(self) -> bool:
+        """Whether the answer is a double, which is exact only as long as all values together are not too large."""
+        return self.name != "sum" and self.kind in WHOLE
+
+    @property
+    def scale(self) -> int:
+        """Digits of the values behind the point."""
+        return int(self.kind.rstrip(")").split(",")[1]) if self.kind.startswith("decimal") else 0
+
+
+def is_simple(block: Block, span: Span, keys: tuple[Span, ...], calls: list[Call]) -> bool:
+    """Whether an expression says the same when keys and aggregates in it get other names; struct() would not."""
+    blocks = block.context.blocks
+    if folded(blocks, span) in {folded(blocks, key) for key in keys}:
+        return True
+    cursor = blocks.cursor(span)
+    while not cursor.done:
+        start = cursor.tokens[cursor.at].start
+        call = next((call for call in calls if call.span.start == start), None)
+        if call is not None:
+            while not cursor.done and cursor.tokens[cursor.at].start < call.span.end:
+                cursor.at += 1
+            continue
+        is_call = cursor.peek(1) is TokenType.L_PAREN and cursor.word().isidentifier()
+        if is_call and cursor.word().lower() not in _SIMPLE:
+            return False
+        cursor.at += 1
+    return True
+
+
+def part_of(blocks: Blocks, call: Call, number: int) -> Part | None:
+    """The call of an aggregate taken apart; None if it is of a kind that does not add up."""
+    if call.over is not None or call.window is not None or call.name not in ("count", "count_if", "sum", "avg", "mean"):
+        return None
+    cursor = blocks.cursor(call.span)
+    cursor.at += 1
+    inside = cursor.inside()
+    if inside.kind in (TokenType.DISTINCT, TokenType.ALL):
+        return None
+    values = [one.span for one in inside.split()]
+    only: Span | None = None
+    if not cursor.done:
+        if cursor.word() != "FILTER":
+            return None
+        cursor.at += 1
+        condition = cursor.inside()
+        if not cursor.done or not condition.take(TokenType.WHERE):
+            return None
+        only = condition.span
+    if len(values) != 1:
+        return None
+    star = blocks.slice(values[0]).strip() == "*"
+    return Part(number, call.name, None if star else values[0], only)
+
+
+def typed(block: Block, parts: list[Part]) -> list[Part] | None:
+    """The parts with their types; None if one of them does not add up exactly."""
+    sums = [part for part in parts if part.sums]
+    if not sums:
+        return parts
+    said = block.context.expression
+    texts = [said(part.value, Version.NEW, block.scope) for part in sums if part.value is not None]
+    every = all_of(block.count, Version.NEW)
+    values = block.context.bench.columns(block.sql(every, columns=", ".join(texts), grouped=False, filtered=False))
+    calls = ", ".join(f"{part.name}({text})" for part, text in zip(sums, texts, strict=True))
+    answers = block.context.bench.columns(block.sql(every, columns=calls, grouped=False, filtered=False))
+    found = list(parts)
+    for part, value, answer in zip(sums, values, answers, strict=True):
+        if not _adds_up(part.name, value.type):
+            return None
+        found[part.number] = replace(part, kind=value.type, answer=answer.type)
+    return found
+
+
+def _adds_up(name: str, kind: str) -> bool:
+    if kind.startswith("decimal"):
+        digits, scale = (int(number) for number in kind.removeprefix("decimal(").rstrip(")").split(","))
+        # Of an average, enough digits must be left behind those that are shown to round it only once.
+        spare = 38 - (digits + 10 - scale) - (scale + 4)
+        return digits <= _MOST_DIGITS and (name == "sum" or spare >= 9)
+    return kind in WHOLE and not (name != "sum" and kind == "bigint")

@@ -1,0 +1,170 @@
+"""What is kept beside a table: it is made when a group loses a row, used from then on, and made anew when lost."""
+
+from __future__ import annotations
+
+import json
+import random
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from airflow_trickle import Mode, Pipeline
+from airflow_trickle.engine.delta.tally import Tally
+from airflow_trickle.engine.steer import reset
+from airflow_trickle.lakehouse.catalog import open_lakehouse
+from airflow_trickle.lakehouse.state import read_status
+from tests.engine.world import World
+
+ROWS = pa.schema([("k", pa.int64()), ("g", pa.string()), ("v", pa.decimal128(10, 2))])
+QUERIES = {
+    "sums": "SELECT g, sum(v) AS s, avg(v) AS m, count(*) AS n FROM rows GROUP BY g",
+    "busy": "SELECT g, count(v) AS n FROM rows GROUP BY g HAVING count(*) > 3",
+    "whole": "SELECT count(*) AS n, sum(v) AS s FROM rows",
+}
+
+
+def row(chance: random.Random) -> dict[str, Any]:
+    return {
+        "k": chance.randint(0, 30),
+        "g": chance.choice(["a", "b", "c", None]),
+        "v": chance.choice([Decimal("1.50"), Decimal("-7.25"), Decimal("99999999.99"), None]),
+    }
+
+
+@pytest.fixture
+def groups(world: World, monkeypatch: pytest.MonkeyPatch) -> World:
+    """Tables that pass for large ones."""
+    monkeypatch.setattr("airflow_trickle.engine.differential.WORTHWHILE_BYTES", 0)
+    chance = random.Random(1)
+    world.source("rows", ROWS, [row(chance) for _ in range(40)])
+    world.define(QUERIES, **{name: {"refresh_mode": "DIFFERENTIAL"} for name in QUERIES})
+    world.tick()
+    return world
+
+
+def kept_files(world: World, name: str) -> list[str]:
+    with open_lakehouse("trickle") as lake:
+        text = read_status(lake, [f"default.{name}"])[f"default.{name}"].kept
+    return json.loads(text)["files"] if text else []
+
+
+def verified(world: World) -> None:
+    assert {str(found.verdict) for found in Pipeline.load(world.yaml).verify().values()} == {"OK"}
+
+
+def counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Notes which tables were refreshed by what is kept."""
+    used: list[str] = []
+    original = Tally.change
+
+    def noted(self: Tally, *args: Any) -> Any:
+        used.append("by lines")
+        return original(self, *args)
+
+    monkeypatch.setattr(Tally, "change", noted)
+    return used
+
+
+def test_lines_are_kept_once_a_group_loses_a_row_and_then_used(groups: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    used, chance = counted(monkeypatch), random.Random(2)
+    groups.append("rows", row(chance))
+    groups.tick()
+    assert [kept_files(groups, name) for name in QUERIES] == [[], [], []]
+    groups.delete("rows", "k < 3")
+    groups.tick()
+    assert all(kept_files(groups, name) for name in QUERIES)
+    assert used == []
+    for _ in range(4):
+        groups.delete("rows", f"k = {chance.randint(3, 30)}")
+        groups.append("rows", *[row(chance)] * 2, row(chance))
+        assert {result.mode for result in groups.tick().values()} == {Mode.DIFFERENTIAL}
+        verified(groups)
+    assert len(used) == 12
+    groups.delete("rows", "k >= 0")
+    groups.tick()
+    verified(groups)
+    assert groups.rows("whole") == groups.judge(QUERIES["whole"])
+    groups.append("rows", row(chance))
+    groups.tick()
+    verified(groups)
+
+
+def test_lost_lines_are_made_anew(groups: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    groups.delete("rows", "k < 3")
+    groups.tick()
+    for file in kept_files(groups, "sums"):
+        Path(file.removeprefix("file://")).unlink()
+    used = counted(monkeypatch)
+    groups.delete("rows", "k = 5 or k = 6 or k = 7")
+    groups.tick()
+    assert len(used) == 2  # the other two still have theirs
+    assert all(Path(file.removeprefix("file://")).exists() for file in kept_files(groups, "sums"))
+    verified(groups)
+    groups.delete("rows", "k = 8 or k = 9 or k = 10")
+    groups.tick()
+    assert len(used) == 5
+    verified(groups)
+
+
+def test_lines_of_another_state_than_the_table_are_not_used(groups: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    groups.delete("rows", "k < 3")
+    groups.tick()
+    groups.delete("rows", "k = 4 or k = 5")
+    groups.tick(full_refresh=True)
+    assert kept_files(groups, "sums") == []
+    used = counted(monkeypatch)
+    groups.delete("rows", "k = 6 or k = 7")
+    groups.tick()
+    assert used == []
+    verified(groups)
+
+
+def test_a_refresh_that_changes_the_lines_but_not_the_result_keeps_them(
+    groups: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    groups.define({"mean": "SELECT g, avg(v) AS m FROM rows GROUP BY g"}, mean={"refresh_mode": "DIFFERENTIAL"})
+    groups.replace("rows", [{"k": n, "g": "a", "v": Decimal("2.00")} for n in range(6)])
+    groups.tick()
+    groups.delete("rows", "k = 0")
+    groups.tick()
+    before = kept_files(groups, "mean")
+    assert before
+    used = counted(monkeypatch)
+    groups.delete("rows", "k = 1")
+    result = groups.tick()["mean"]
+    assert (result.mode, result.changed) == (Mode.DIFFERENTIAL, False)
+    assert len(kept_files(groups, "mean")) == len(before) + 1
+    groups.append("rows", {"k": 9, "g": "a", "v": Decimal("10.00")})
+    groups.tick()
+    assert used == ["by lines"] * 2
+    assert groups.rows("mean") == groups.judge("SELECT g, CAST(avg(v) AS DECIMAL(14, 6)) AS m FROM rows GROUP BY g")
+    verified(groups)
+
+
+def test_many_files_of_lines_are_folded_and_old_ones_go(groups: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("airflow_trickle.engine.kept._MOST_FILES", 3)
+    groups.define({"sums": QUERIES["sums"]}, sums={"refresh_mode": "DIFFERENTIAL"})
+    counts = []
+    for number in range(6):
+        groups.delete("rows", f"k = {number} or k = {number + 10} or k = {number + 20}")
+        groups.append("rows", row(random.Random(number)))
+        groups.tick()
+        counts.append(len(kept_files(groups, "sums")))
+    assert max(counts) <= 3
+    verified(groups)
+    there = [path for path in groups.files() if "-kept/" in path and path.endswith(".parquet") and "sums" in path]
+    assert len(there) == counts[-1]
+
+
+def test_a_reset_forgets_what_is_kept(groups: World) -> None:
+    groups.delete("rows", "k < 3")
+    groups.tick()
+    with open_lakehouse("trickle") as lake:
+        reset(lake, read_status(lake, ["default.sums"])["default.sums"])
+    assert kept_files(groups, "sums") == []
+    groups.delete("rows", "k = 4 or k = 5")
+    groups.tick()
+    verified(groups)
