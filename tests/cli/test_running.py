@@ -126,6 +126,9 @@ def _look(shop: Shell, between: str) -> None:
         "snapshot_id",
         "started_at",
         "seconds",
+        "bytes_read",
+        "bytes_written",
+        "phases",
         "error",
     ]
     assert [row["table"] for row in shop.ok("history", "--limit", "3", "--json").json] == ["best", "days", "best"]

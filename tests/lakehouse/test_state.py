@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import Connection, delete, inspect, update
+from sqlalchemy import Connection, delete, inspect, text, update
 
 from airflow_trickle.errors import CatalogUnavailable
 from airflow_trickle.lakehouse import tables as state_tables
@@ -91,7 +91,7 @@ def test_opening_again_changes_nothing(lake: Lakehouse, catalog_uri: str, tmp_pa
     } < set(before)
 
 
-@pytest.mark.parametrize("found", ["2", "999", "0"])
+@pytest.mark.parametrize("found", ["3", "999", "0"])
 def test_another_layout_is_refused(lake: Lakehouse, catalog_uri: str, tmp_path: Path, found: str) -> None:
     with writing(lake) as connection:
         connection.execute(update(state_tables.meta).values(value=found))
@@ -100,8 +100,28 @@ def test_another_layout_is_refused(lake: Lakehouse, catalog_uri: str, tmp_path: 
     where = lake.database.url.render_as_string()
     assert str(caught.value) == (
         f"Iceberg catalog 'trickle' at {where} holds trickle state of layout {found}; this version of "
-        f"airflow-trickle knows layout 1. Install a version of airflow-trickle that matches."
+        f"airflow-trickle knows layout 2. Install a version of airflow-trickle that matches."
     )
+
+
+def test_the_first_layout_gains_its_new_columns_and_keeps_its_rows(
+    lake: Lakehouse, catalog_uri: str, tmp_path: Path
+) -> None:
+    result = TableResult(table="t", status=Status.ACTIVE, mode=Mode.FULL, reason="first refresh", seconds=1.5)
+    with writing(lake) as connection:
+        write_status(lake, connection, "default.t", name="t", pipeline="p")
+        write_history(
+            lake, connection, result, identifier="default.t", pipeline="p", tick_id="1", action="R", started_at=NOON
+        )
+        for table, column in (("history", "bytes_read"), ("history", "bytes_written"), ("history", "phases")):
+            connection.execute(text(f"ALTER TABLE trickle_{table} DROP COLUMN {column}"))
+        connection.execute(text("ALTER TABLE trickle_status DROP COLUMN kept"))
+        connection.execute(update(state_tables.meta).values(value="1"))
+    for _ in range(2):
+        with open_lakehouse("trickle", uri=catalog_uri, warehouse=f"file://{tmp_path}/warehouse") as again:
+            assert read_status(again)["default.t"].kept is None
+            (row,) = read_history(again)
+            assert (row["seconds"], row["bytes_read"], row["phases"]) == (1.5, None, {})
 
 
 def test_state_tables_that_were_half_made_are_completed(lake: Lakehouse, catalog_uri: str, tmp_path: Path) -> None:
@@ -225,6 +245,9 @@ def result(**changes: Any) -> TableResult:
         "snapshot_id": 5_000_000_000_000_000_000,
         "epoch": 4,
         "seconds": 1.25,
+        "bytes_read": 2**40,
+        "bytes_written": 7,
+        "phases": {"pin": 0.25, "compute": 1.0},
     }
     return TableResult(**values | changes)
 
@@ -268,6 +291,9 @@ def test_history_is_read_newest_first_and_by_table_pipeline_and_tick(lake: Lakeh
         "snapshot_id": 5_000_000_000_000_000_000,
         "started_at": "2026-03-01T12:00:00.123456+00:00",
         "seconds": 1.25,
+        "bytes_read": 2**40,
+        "bytes_written": 7,
+        "phases": {"pin": 0.25, "compute": 1.0},
         "error": None,
     }
 

@@ -6,6 +6,7 @@ the change. Said in SQL, that lets Spark leave out row groups and files by their
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -63,12 +64,14 @@ def ranges_of_files(schema: Schema, files: Iterable[DataFile]) -> dict[str, Rang
     found = {}
     for field in schema.fields:
         kind = field.field_type
-        if not isinstance(kind, PrimitiveType) or not files or len(files) > _MOST:
+        if not isinstance(kind, PrimitiveType) or not files:
             continue
         pairs = [_bounds(kind, file, field.field_id) for file in files]
         known = sorted({pair for pair in pairs if pair is not None})
         if None in pairs or not known:
             continue
+        if len(known) > _MOST:
+            known = [(known[0][0], max(high for _, high in known))]
         named = tuple((_literal(low, kind), _literal(high, kind)) for low, high in known)
         nulls = any((file.null_value_counts or {}).get(field.field_id, 1) for file in files)
         found[field.name.casefold()] = Ranges(named, _spark_name(kind), nulls)
@@ -81,7 +84,10 @@ def _bounds(kind: PrimitiveType, file: DataFile, number: int) -> tuple[Any, Any]
     low, high = (bounds.get(number) if bounds else None for bounds in (file.lower_bounds, file.upper_bounds))
     if low is None or high is None:
         return None
-    return from_bytes(kind, low), from_bytes(kind, high)
+    try:
+        return from_bytes(kind, low), from_bytes(kind, high)
+    except struct.error:  # written when the column was of a narrower type
+        return None
 
 
 def _spark_name(kind: IcebergType) -> str:
