@@ -109,7 +109,7 @@ def _pipeline(folder: Path, name: str) -> Pipeline:
 
 def _append(catalog: SqlCatalog, folder: Path, share: float) -> None:
     """Adds copies of some orders and their lines under new keys."""
-    started = int(time.time() * 1000) * 1000
+    started = int(time.time() * 1000) % 10**10 * 1000
     for name, key in (("lineitem", "l_orderkey"), ("orders", "o_orderkey")):
         table = catalog.load_table(f"default.{name}")
         raw = pq.ParquetFile(folder / "raw" / f"{name}.parquet")
