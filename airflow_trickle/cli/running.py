@@ -66,8 +66,9 @@ def run(
 ) -> None:
     """Run one tick: refresh every table that has something to do.
 
-    First the snapshots of all sources are pinned, then the tables are refreshed, upstream first. A table
-    that fails holds up only those that read it. Exit code 1 if any table failed.
+    First sources that are no Iceberg tables are captured, then the snapshots of all sources are pinned,
+    then the tables are refreshed, upstream first. What fails holds up only those that read it. Exit code 1
+    if anything failed.
     """
     moment = moment_of(as_of)
     use_spark(spark)
@@ -189,7 +190,8 @@ def _progress(pipeline: Pipeline, *, quiet: bool) -> Iterator[dict[str, Any]]:
 
     columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(20), MofNCompleteColumn())
     with Progress(*columns, TimeElapsedColumn(), console=err, transient=True) as progress:
-        bar = progress.add_task(f"{pipeline.name}: pinning the sources", total=len(pipeline.tables))
+        steps = len(pipeline.tables) + len(pipeline.plan.captures)
+        bar = progress.add_task(f"{pipeline.name}: pinning the sources", total=steps)
         yield {
             "starting": lambda table: progress.update(bar, description=f"{pipeline.name}: {table}"),
             "done": lambda _result: progress.advance(bar),

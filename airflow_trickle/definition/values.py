@@ -191,9 +191,7 @@ RefreshMode = Annotated[str, BeforeValidator(choice(_MODES)), WithJsonSchema(any
 MutualRecursion = Annotated[
     str, BeforeValidator(choice(("auto", "suggest"))), WithJsonSchema(any_case(("auto", "suggest")))
 ]
-Consistency = Annotated[
-    str, BeforeValidator(choice(("atomic", "none"))), WithJsonSchema(any_case(("atomic", "none")))
-]
+Consistency = Annotated[str, BeforeValidator(choice(("atomic", "none"))), WithJsonSchema(any_case(("atomic", "none")))]
 GroupPolicy = Annotated[
     str, BeforeValidator(choice(("slowest", "fastest"))), WithJsonSchema(any_case(("slowest", "fastest")))
 ]

@@ -88,9 +88,7 @@ def _plan(one: PipelineAnalysis, steps: TableSteps, shape: Shape, settings: Sett
         catalog=pipeline.overrides.catalog or settings.catalog,
         spark_conn_id=pipeline.overrides.spark_conn_id or settings.spark_conn_id,
         callbacks=dict(pipeline.callbacks),
-        pin=PinStep(
-            pipeline=pipeline.name, inputs=outside, captured=tuple(capture.identifier for capture in captures)
-        ),
+        pin=PinStep(pipeline=pipeline.name, inputs=outside, captured=tuple(capture.identifier for capture in captures)),
         refreshes=refreshes,
         captures=captures,
         warnings=one.warnings,

@@ -1,0 +1,19 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from airflow_trickle.engine.capture import contents
+from tests.engine.capture.folders import Lake
+
+
+@pytest.fixture
+def lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spark_home: Path) -> Lake:
+    """An empty catalog of its own, and a folder for sources that are no Iceberg tables."""
+    made = Lake(tmp_path, f"sqlite:///{tmp_path}/catalog.db")
+    monkeypatch.setenv("PYICEBERG_CATALOG__TRICKLE__URI", made.uri)
+    monkeypatch.setenv("PYICEBERG_CATALOG__TRICKLE__WAREHOUSE", made.warehouse)
+    # On this disk a time has a resolution of some milliseconds.
+    monkeypatch.setattr(contents, "SETTLE_SECONDS", 0.05)
+    return made
