@@ -7,8 +7,9 @@ from typing import Any
 
 from airflow_trickle.definition.values import must, refuse
 
-#: ``${NAME}``: the value of an environment variable where the source is read.
-REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+#: ``${NAME}``: an environment variable where the source is read; ``${conn.ID.password}``: a field of a connection.
+CONNECTION = re.compile(r"conn\.([A-Za-z0-9_-]+)\.(host|port|login|password|schema)")
+REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*|conn\.[A-Za-z0-9_-]+\.(?:host|port|login|password|schema))\}")
 
 _SECRET_KEY = re.compile(
     r"passw|pwd|secret|token|credential|api.?key|private.?key|access.?key|account.?key|encryption.?key|\bsas\b",
@@ -62,19 +63,17 @@ def _checked(key: str, item: Any) -> str:
     if why is not None:
         refuse(f"the option '{key}' is not allowed: {why}.", "Leave it out.")
     bare = REFERENCE.sub("", text)
+    if "${" in bare:
+        refuse(
+            f"the option '{key}' has a ${{…}} that is no reference.",
+            "Write ${NAME} for an environment variable, or ${conn.ID.FIELD} for the host, port, login, password or "
+            "schema of an Airflow connection.",
+        )
     if (_SECRET_KEY.search(key) and bare.strip()) or _SECRET_VALUE.search(text):
         # The value itself is not shown: messages end up in logs.
         refuse(
             f"the option '{key}' holds a secret in plain text, which would be in plans and logs.",
-            "Write ${NAME} in its place, and set the environment variable NAME where Airflow's workers run.",
+            "Write ${NAME} in its place, and set the environment variable NAME where Airflow's workers run; or "
+            "${conn.ID.password}, the password of an Airflow connection.",
         )
     return text
-
-
-def references(text: str) -> tuple[str, ...]:
-    """The environment variables that a text names.
-
-    >>> references("jdbc:postgresql://db/shop?user=${SHOP_USER}")
-    ('SHOP_USER',)
-    """
-    return tuple(REFERENCE.findall(text))

@@ -37,6 +37,7 @@ class CaptureOperator(BaseOperator):
     def execute(self, context: Context) -> dict[str, Any]:
         """Capture, and return what became of the source."""
         from airflow_trickle.engine.capture.capture import capture
+        from airflow_trickle.hooks.connections import connection_fields
         from airflow_trickle.hooks.spark import TrickleSparkHook
         from airflow_trickle.lakehouse.catalog import open_lakehouse
         from airflow_trickle.spark.session import SparkProvider
@@ -45,7 +46,7 @@ class CaptureOperator(BaseOperator):
             target = TrickleSparkHook(self.spark_conn_id).get_conn()
             with open_lakehouse(self.catalog) as lake, SparkProvider(target) as spark:
                 self._spark = spark
-                result = capture(lake, self.step, tick_id(self.dag_id, context["run_id"]), spark)
+                result = capture(lake, self.step, tick_id(self.dag_id, context["run_id"]), spark, connection_fields)
         return result.model_dump(mode="json")
 
     def on_kill(self) -> None:

@@ -8,10 +8,10 @@ from collections.abc import Collection
 
 from airflow_trickle.definition.records import CaptureDef, PipelineDef
 from airflow_trickle.definition.source_model import DELTA, FILE_FORMATS
-from airflow_trickle.definition.source_options import REFERENCE
+from airflow_trickle.definition.source_options import CONNECTION, REFERENCE
 from airflow_trickle.plan.steps import CaptureStep
 
-__all__ = ["DELTA", "FILE_FORMATS", "REFERENCE", "capture_steps", "definition_of", "described"]
+__all__ = ["CONNECTION", "DELTA", "FILE_FORMATS", "REFERENCE", "capture_steps", "definition_of", "described"]
 
 
 def capture_steps(pipeline: PipelineDef, read: Collection[str]) -> tuple[CaptureStep, ...]:

@@ -59,7 +59,8 @@ def test_what_may_be_written(tmp_path: Path, source: str, capture: CaptureDef | 
 
 SECRET = (
     "holds a secret in plain text, which would be in plans and logs. Write ${NAME} in its place, and set the "
-    "environment variable NAME where Airflow's workers run."
+    "environment variable NAME where Airflow's workers run; or ${conn.ID.password}, the password of an Airflow "
+    "connection."
 )
 
 
@@ -131,6 +132,12 @@ SECRET = (
         (
             "{format: jdbc, options: {fs.s3a.secret.key: x}}",
             f"p.yaml:3:30: source 's': the option 'fs.s3a.secret.key' {SECRET}",
+        ),
+        (
+            "{format: jdbc, options: {password: '${conn.db.pasword}'}}",
+            "p.yaml:3:30: source 's': the option 'password' has a ${…} that is no reference. Write ${NAME} for an "
+            "environment variable, or ${conn.ID.FIELD} for the host, port, login, password or schema of an Airflow "
+            "connection.",
         ),
         (
             "{format: jdbc, options: [a]}",

@@ -35,7 +35,7 @@ def test_the_result_is_the_xcom(dag: DAG, monkeypatch: pytest.MonkeyPatch) -> No
     said = dag.get_task("capture_s").execute({"run_id": "manual"})
 
     assert said == result.model_dump(mode="json")
-    assert [(step.name, tick) for step, tick, _spark in calls] == [("s", "p/manual")]
+    assert [(step.name, tick) for step, tick, _spark, _connections in calls] == [("s", "p/manual")]
 
 
 def test_a_folder_that_is_not_there_is_not_tried_again(dag: DAG, tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 def look(subject: Subject) -> FilesTask | None:
     """What is to be done; None if every file is as it was captured. Touches no data."""
     mirror = subject.mirror
-    contents = contents_of(subject.lake, subject.step)
+    contents = contents_of(subject.lake, subject.step, subject.options)
     known = mirror.state
     if known is not None and contents.columns not in (None, known.columns):
         return _everything(subject, contents, "its columns changed")

@@ -20,7 +20,7 @@ from airflow_trickle.engine.capture.contents import SourceMoved
 from airflow_trickle.engine.capture.failures import told
 from airflow_trickle.engine.capture.mirror import Mirror, mirror_of
 from airflow_trickle.engine.capture.record import Run, add_history, note, record_failure, result_of, summary_of
-from airflow_trickle.engine.capture.secrets import Options, resolved
+from airflow_trickle.engine.capture.secrets import Connections, Options, connections_in_environment, resolved
 from airflow_trickle.engine.capture.state import write_state
 from airflow_trickle.engine.capture.task import Captured, Prepared, Subject, Task
 from airflow_trickle.errors import CaptureFailed, LeaseHeld, TrickleError
@@ -46,17 +46,24 @@ _LOOKS = {"files": by_files.look, "snapshot": by_snapshot.look, "append_only": b
 _ATTEMPTS = 3
 
 
-def capture(lake: Lakehouse, step: CaptureStep, tick_id: str, spark: SparkProvider) -> TableResult:
+def capture(
+    lake: Lakehouse,
+    step: CaptureStep,
+    tick_id: str,
+    spark: SparkProvider,
+    connections: Connections = connections_in_environment,
+) -> TableResult:
     """Bring a mirror to the present state of its source.
 
-    A tick that was pinned before keeps its pins, so nothing is captured for it again.
+    A tick that was pinned before keeps its pins, so nothing is captured for it again. ``connections`` finds the Airflow
+    connections that options refer to.
 
     Raises:
         TrickleError: the source could not be captured; its mirror is as it was.
     """
     run = Run(lake, step, tick_id, spark, clock.now(), time.monotonic())
     try:
-        result = _of_pinned_tick(run) or _captured(run)
+        result = _of_pinned_tick(run) or _captured(run, connections)
     except LeaseHeld:
         raise
     except TrickleError as error:
@@ -88,8 +95,8 @@ def _of_pinned_tick(run: Run) -> TableResult | None:
     return done or result_of(run, mirror, Mode.NO_DATA, "this tick was pinned before")
 
 
-def _captured(run: Run) -> TableResult:
-    options = resolved(run.step)
+def _captured(run: Run, connections: Connections) -> TableResult:
+    options = resolved(run.step, connections)
     for attempt in range(1, _ATTEMPTS + 1):
         try:
             return _attempt(run, options)

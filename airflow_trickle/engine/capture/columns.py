@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from airflow_trickle.engine.capture.contents import SourceMoved
 from airflow_trickle.engine.capture.state import CaptureState
+from airflow_trickle.engine.failures import first_lines
 from airflow_trickle.errors import UnsupportedTable
 from airflow_trickle.lakehouse.catalog import Lakehouse
 from airflow_trickle.lakehouse.files import spark_pattern
@@ -34,7 +36,15 @@ class SourceColumns:
 
 def declared_columns(spark: SparkSession, text: str) -> dict[str, Any]:
     """The columns of a text such as ``id BIGINT, name STRING``, as Spark reads it."""
-    described: dict[str, Any] = plain(spark.createDataFrame([], text).schema.jsonValue())
+    from pyspark.errors import AnalysisException, ParseException
+
+    try:
+        described: dict[str, Any] = plain(spark.createDataFrame([], text).schema.jsonValue())
+    except (AnalysisException, ParseException) as error:
+        raise UnsupportedTable(
+            f"Spark does not understand its schema: {first_lines(str(error), 3)} Write it as in CREATE TABLE, such as "
+            f"id BIGINT, name STRING"
+        ) from None
     return described
 
 
@@ -62,6 +72,8 @@ def columns_in_files(
     Raises:
         UnsupportedTable: a file has other columns; it is named.
     """
+    if known is not None and not known.kinds:
+        known = None  # so far there was no file to learn them from
     kinds = dict(known.kinds) if known is not None else {}
     origin = "the files captured before"
     rows: int | None = 0
@@ -102,7 +114,7 @@ def _kinds(lake: Lakehouse, step: CaptureStep, file: ListedFile) -> tuple[dict[s
             return kinds, opened.metadata.num_rows
     except (pa.ArrowException, OSError) as error:
         if isinstance(error, FileNotFoundError):
-            raise
+            raise SourceMoved(f"the file {file.path} was removed while it was read") from error
         cause = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
         raise UnsupportedTable(
             f"{file.path} ({file.size} bytes) cannot be read as {step.format}: {cause}. If it is still being written, "

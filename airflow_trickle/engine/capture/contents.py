@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from airflow_trickle import clock
+from airflow_trickle.engine.capture.secrets import Options
 from airflow_trickle.errors import TrickleError
 from airflow_trickle.lakehouse.catalog import Lakehouse
 from airflow_trickle.lakehouse.listing import ListedFile, list_folder
@@ -50,13 +51,13 @@ def has_files(step: CaptureStep) -> bool:
     return step.format in (*FILE_FORMATS, DELTA)
 
 
-def contents_of(lake: Lakehouse, step: CaptureStep) -> Contents:
+def contents_of(lake: Lakehouse, step: CaptureStep, options: Options) -> Contents:
     """The files of a source as they are now."""
     assert step.path is not None  # noqa: S101 - a definition with such a format has one
     if step.format == DELTA:
         from airflow_trickle.engine.capture.delta_lake import delta_contents
 
-        return delta_contents(step)
+        return delta_contents(step, options)
     return Contents(list_folder(lake, step.path))
 
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from airflow_trickle.engine.capture.columns import plain
 from airflow_trickle.engine.capture.contents import Contents
-from airflow_trickle.engine.capture.secrets import resolved
+from airflow_trickle.engine.capture.secrets import Options
 from airflow_trickle.errors import SourceMissing, UnsupportedTable, WarehouseUnavailable
 from airflow_trickle.lakehouse.files import spark_path
 from airflow_trickle.lakehouse.listing import ListedFile
@@ -27,9 +27,9 @@ _VECTORS = "deletionVectors"
 _READ = {_VECTORS, "timestampNtz", "v2Checkpoint", "vacuumProtocolCheck", "columnMapping"}
 
 
-def delta_contents(step: CaptureStep) -> Contents:
+def delta_contents(step: CaptureStep, options: Options) -> Contents:
     """The files of a Delta table at its newest version; only they are compared, so no history is needed."""
-    table = _opened(step)
+    table = _opened(step, options)
     _check(table)
     columns = plain(json.loads(table.schema().to_json()))
     deleted = _deleted_positions(table, step)
@@ -51,7 +51,7 @@ def delta_contents(step: CaptureStep) -> Contents:
     return Contents(files, columns, deleted)
 
 
-def _opened(step: CaptureStep) -> DeltaTable:
+def _opened(step: CaptureStep, options: Options) -> DeltaTable:
     try:
         from deltalake import DeltaTable
         from deltalake.exceptions import DeltaError, TableNotFoundError
@@ -60,7 +60,6 @@ def _opened(step: CaptureStep) -> DeltaTable:
             "reading Delta tables needs the Python package deltalake. Install it where ticks run: "
             "pip install 'airflow-trickle[delta]'"
         ) from error
-    options = resolved(step)
     try:
         return DeltaTable(_root(step), storage_options=options.values or None)
     except TableNotFoundError as error:

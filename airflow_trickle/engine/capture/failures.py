@@ -40,8 +40,6 @@ def told(step: CaptureStep, options: Options, place: str) -> Iterator[None]:
         yield
     except _COMPLETE:
         raise
-    except FileNotFoundError as error:
-        raise SourceMoved(f"the file {error.filename or error} was removed while it was read") from None
     except TrickleError as error:
         if str(error).startswith(step.declared_at):
             raise
@@ -56,6 +54,9 @@ def _translated(error: Exception, step: CaptureStep, options: Options, place: st
     text = str(error)
     if (full := no_room(text, place)) is not None:
         return full
+    if isinstance(error, OSError):
+        cause = (text.strip() or type(error).__name__).splitlines()[0].rstrip(".")
+        return WarehouseUnavailable(_sentence(step, options, f"a file cannot be read or written ({cause})"))
     if is_foreign_to_spark(error):
         cause = f"{type(error).__name__}: {(text.strip() or 'no message').splitlines()[0]}"
         return CaptureFailed(_sentence(step, options, f"an error that should not happen ({cause}). Please report it"))

@@ -14,6 +14,7 @@ from airflow_trickle.plan.steps import CaptureStep
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession
+    from pyspark.sql.types import StructField
 
 #: The column that says which file a row is from; only on the way into the mirror.
 NUMBER = f"{RESERVED}source"
@@ -38,7 +39,7 @@ def read_whole(spark: SparkSession, step: CaptureStep, options: Options, columns
     wanted = reader(spark, step, options)
     if columns is not None:
         wanted = wanted.schema(_struct(columns["fields"]))
-    return wanted.load(step.path) if step.path is not None else wanted.load()
+    return wanted.load(spark_pattern(step.path)) if step.path is not None else wanted.load()
 
 
 def read_listed(
@@ -73,12 +74,24 @@ def read_listed(
     rows = rows.join(F.broadcast(_numbers(spark, files)), _PATH, "left")
     kinds = StructType.fromJson({"type": "struct", "fields": columns["fields"]})
     picked = [
-        (F.col(_value(named.index(kind.name.lower()))) if kind.name.lower() in named else F.col(quoted(kind.name)))
-        .cast(kind.dataType)
-        .alias(kind.name)
+        (
+            _typed(F.col(_value(named.index(kind.name.lower()))), kind)
+            if kind.name.lower() in named
+            else F.col(quoted(kind.name))
+        ).alias(kind.name)
         for kind in kinds.fields
     ]
     return rows.select(*picked, F.col(NUMBER))
+
+
+def _typed(text: Column, kind: StructField) -> Column:
+    """The name of a folder as a value; fails on one that is none, also where a session would make NULL of it."""
+    from pyspark.sql import functions as F
+
+    value = text.cast(kind.dataType)
+    wanted = f"the name of a folder gives column {kind.name} a value that is no {kind.dataType.simpleString()}: "
+    broken = text.isNotNull() & value.isNull()
+    return F.when(broken, F.raise_error(F.concat(F.lit(wanted), text))).otherwise(value)
 
 
 def _struct(fields: Sequence[Mapping[str, Any]]) -> Any:

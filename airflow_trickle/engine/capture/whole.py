@@ -27,7 +27,7 @@ def nothing_moved(subject: Subject, contents: Contents | None) -> bool:
 
 def listed(subject: Subject) -> Contents | None:
     """The files of a source, where they can be listed."""
-    return contents_of(subject.lake, subject.step) if has_files(subject.step) else None
+    return contents_of(subject.lake, subject.step, subject.options) if has_files(subject.step) else None
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,19 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from airflow_trickle.engine.capture import contents
-from tests.engine.capture.folders import Lake
+from tests.engine.capture.folders import SPARK, Lake
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _closed_at_the_end() -> Iterator[None]:
+    """The session that the tests here share, before the server is stopped."""
+    yield
+    SPARK.close()
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from airflow_trickle.runner import new_tick_id, run_tick
 from airflow_trickle.spark.session import SparkProvider
 from tests.engine.world import World, bag
 
-_SPARK = SparkProvider()
+SPARK = SparkProvider()
 
 Rows = list[dict[str, Any]]
 
@@ -47,13 +47,13 @@ class Lake(World):
         """A tick on a Spark session that all tests share."""
         plan = Pipeline.load(self.yaml).plan
         with open_lakehouse("trickle") as lake:
-            return run_tick(lake, plan, _SPARK, **options)
+            return run_tick(lake, plan, SPARK, **options)
 
     def capture(self, name: str = "s") -> TableResult:
         """Only the capture of a tick."""
         (step,) = (step for step in Pipeline.load(self.yaml).plan.captures if step.name == name)
         with open_lakehouse("trickle") as lake:
-            return capture(lake, step, new_tick_id("p"), _SPARK)
+            return capture(lake, step, new_tick_id("p"), SPARK)
 
     def mirror(self, name: str) -> Table:
         return self.outside.load_table(f"default.{name}")

@@ -113,6 +113,24 @@ def test_text_that_does_not_fit_its_columns(lake: Lake, kind: str, text: str) ->
     assert refusal(lake).startswith("Spark cannot read it: ")
 
 
+def test_a_schema_that_is_none(lake: Lake, folder: Folder) -> None:
+    for text in ("id BIGINT name", "id NOTHING"):
+        lake.define_captured(
+            {"s": f"path: {folder.path}\nformat: parquet\nschema: {text}"}, {"copy": "SELECT * FROM s"}
+        )
+        message = refusal(lake)
+        assert message.startswith("Spark does not understand its schema: ")
+        assert message.endswith("Write it as in CREATE TABLE, such as id BIGINT, name STRING.")
+
+
+def test_a_folder_whose_name_is_no_value(lake: Lake, folder: Folder) -> None:
+    source = f"path: {folder.path}\nformat: parquet\nschema: id BIGINT, day DATE"
+    lake.define_captured({"s": source}, {"copy": "SELECT * FROM s"})
+    folder.put("day=2026-13-01/a.parquet", [{"id": 1, "name": "x"}])
+    folder.remove("a.parquet")
+    assert "2026-13-01" in refusal(lake)
+
+
 def test_a_table_that_is_there_already(lake: Lake, folder: Folder) -> None:
     lake.source("s", SCHEMA)
     with pytest.raises(TrickleError) as error:
