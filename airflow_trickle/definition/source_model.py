@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
 
-from airflow_trickle.definition.source_options import check_options
+from airflow_trickle.definition.source_options import check_options, holds_secret
 from airflow_trickle.definition.values import TableName, Text, any_case, choice, matching, must, refuse
 
 #: Formats whose files are compared one by one.
@@ -29,6 +29,8 @@ def _format(value: Any) -> str:
 def _path(value: Any) -> str:
     what = "an absolute path, or an address such as s3://bucket/folder"
     text = matching(_PATH_PATTERN, what)(value)
+    if holds_secret(text):
+        refuse("the path holds a secret, which would be in plans and logs.", "Give it to Spark and to the catalog.")
     return text.rstrip("/") if text.strip("/") else must(what)
 
 

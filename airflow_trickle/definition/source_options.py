@@ -12,12 +12,14 @@ CONNECTION = re.compile(r"conn\.([A-Za-z0-9_-]+)\.(host|port|login|password|sche
 REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*|conn\.[A-Za-z0-9_-]+\.(?:host|port|login|password|schema))\}")
 
 _SECRET_KEY = re.compile(
-    r"passw|pwd|secret|token|credential|api.?key|private.?key|access.?key|account.?key|encryption.?key|\bsas\b",
+    r"passw|pwd|secret|token|credential|api.?key|private.?key|access.?key|account.?key|encryption.?key|"
+    r"(?:^|[^a-z])sas(?:[^a-z]|$)",
     re.IGNORECASE,
 )
-#: A password inside an address: ``?password=…`` or ``//user:…@host``.
+#: A password inside an address: ``?password=…``, ``//user:…@host`` or, with Oracle, ``thin:user/…@host``.
 _SECRET_VALUE = re.compile(
-    r"(?:passw(?:or)?d|pwd|secret|token|api_?key|access_?key)\s*=\s*(?!\$\{)[^\s&;]|//[^/@\s]*:(?!\$\{)[^/@\s]+@",
+    r"(?:passw(?:or)?d|pwd|secret|token|api_?key|access_?key)\s*=\s*(?!\$\{)[^\s&;]"
+    r"|//[^/@\s]*:(?!\$\{)[^/@\s]+@|:[^/:@\s]+/(?!\$\{)[^/@\s]+@",
     re.IGNORECASE,
 )
 
@@ -69,7 +71,7 @@ def _checked(key: str, item: Any) -> str:
             "Write ${NAME} for an environment variable, or ${conn.ID.FIELD} for the host, port, login, password or "
             "schema of an Airflow connection.",
         )
-    if (_SECRET_KEY.search(key) and bare.strip()) or _SECRET_VALUE.search(text):
+    if (_SECRET_KEY.search(key) and bare.strip()) or holds_secret(text):
         # The value itself is not shown: messages end up in logs.
         refuse(
             f"the option '{key}' holds a secret in plain text, which would be in plans and logs.",
@@ -77,3 +79,12 @@ def _checked(key: str, item: Any) -> str:
             "${conn.ID.password}, the password of an Airflow connection.",
         )
     return text
+
+
+def holds_secret(text: str) -> bool:
+    """Whether an address has a password in it.
+
+    >>> holds_secret("s3://id:secret@bucket/x"), holds_secret("jdbc:x://h/d?password=${PW}")
+    (True, False)
+    """
+    return _SECRET_VALUE.search(text) is not None

@@ -140,6 +140,15 @@ SECRET = (
             "connection.",
         ),
         (
+            "{format: jdbc, options: {url: 'jdbc:oracle:thin:scott/geheim@//h:1521/d'}}",
+            f"p.yaml:3:30: source 's': the option 'url' {SECRET}",
+        ),
+        (
+            "{format: parquet, path: 's3://id:geheim@bucket/x'}",
+            "p.yaml:3:30: source 's': the path holds a secret, which would be in plans and logs. Give it to Spark and "
+            "to the catalog.",
+        ),
+        (
             "{format: jdbc, options: [a]}",
             "p.yaml:3:30: source 's': 'options' is a list, but must be a mapping of options of Spark's reader, such as "
             "{header: true}.",

@@ -89,7 +89,7 @@ class FilesTask:
 
     def prepare(self, session: SparkSession | None) -> Prepared:
         """Find the columns, and wait for files that were written just now."""
-        settled(self.subject.lake, self.subject.step, self.contents, self.to_read)
+        settled(self.subject.lake, self.subject.step, self.to_read)
         found = self._columns(session)
         target = mirror_target(self.subject.lake, self.subject.step, found.described, self._mirror)
         told = None if self.contents.deleted else found.rows

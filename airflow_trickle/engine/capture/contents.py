@@ -61,7 +61,7 @@ def contents_of(lake: Lakehouse, step: CaptureStep, options: Options) -> Content
     return Contents(list_folder(lake, step.path))
 
 
-def settled(lake: Lakehouse, step: CaptureStep, contents: Contents, files: Iterable[ListedFile]) -> None:
+def settled(lake: Lakehouse, step: CaptureStep, files: Iterable[ListedFile]) -> None:
     """Wait until files that were written just now have an age by which a further change can be told.
 
     Raises:

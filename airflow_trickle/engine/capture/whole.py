@@ -58,7 +58,7 @@ class WholeSource:
         """Find the columns, and wait for files that were written just now."""
         assert session is not None  # noqa: S101 - see `needs_spark`
         if self.contents is not None:
-            settled(self.subject.lake, self.subject.step, self.contents, self.contents.files.values())
+            settled(self.subject.lake, self.subject.step, self.contents.files.values())
         found = self._columns(session)
         target = mirror_target(self.subject.lake, self.subject.step, found.described, self.subject.mirror)
         fingerprint = self.contents.fingerprint if self.contents is not None else None

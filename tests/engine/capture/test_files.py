@@ -113,6 +113,23 @@ def test_nothing_new_starts_no_spark_and_publishes_nothing(lake: Lake, monkeypat
     assert lake.rows("copy") == folder.rows
 
 
+@pytest.mark.parametrize("kind", ["parquet", "csv"])
+def test_an_empty_folder_with_a_schema_is_an_empty_table(lake: Lake, kind: str) -> None:
+    folder = Folder(lake.data / "s", kind, SCHEMA)
+    more = "\noptions: {header: true}" if kind == "csv" else ""
+    source = f"path: {folder.path}\nformat: {kind}\nschema: {DDL}{more}"
+    lake.define_captured({"s": source}, {"copy": "SELECT * FROM s"})
+    lake.tick()
+    assert lake.rows("s") == lake.rows("copy") == {}
+    assert lake.capture().mode is Mode.NO_DATA
+    folder.put("nothing.x", [])
+    folder.put("a.x", [{"id": 1, "name": "x", "amount": None}])
+    result = lake.capture()
+    assert (result.mode, result.reason, result.rows_inserted) == (Mode.DIFFERENTIAL, "2 files new", 1)
+    assert lake.rows("s") == folder.rows
+    assert lake.capture().mode is Mode.NO_DATA
+
+
 def test_columns_in_the_names_of_folders(lake: Lake) -> None:
     folder = Folder(lake.data / "s", "parquet", pa.schema([("id", pa.int64())]))
     for place in ("day=2026-01-01/hour=07", "day=2026-01-02/hour=__HIVE_DEFAULT_PARTITION__", "day=a%20b%2Fc/hour=x"):
