@@ -47,9 +47,10 @@ def status(
     catalog: CatalogName = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show the state of every stream table, and of the mirrors of captured sources (mode CAPTURE).
+    """Show the state of every stream table.
 
-    Staleness is the age of the sources' state that a table shows. All times are UTC.
+    Mirrors of captured sources are listed too, with mode CAPTURE. Staleness is the age of the sources' state
+    that a table shows. All times are UTC.
     """
     from airflow_trickle.lakehouse.state import read_status
 

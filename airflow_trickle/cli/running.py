@@ -130,11 +130,12 @@ def _chosen(project: PlannedProject, name: str | None, path: Path) -> list[Plan]
 
 
 def _in_order(plans: list[Plan]) -> list[Plan]:
-    """Pipelines whose tables others read come first; by name where that leaves a choice."""
-    writer = {table.identifier: plan.pipeline for plan in plans for table in plan.tables}
+    """Pipelines whose tables or mirrors others read come first; by name where that leaves a choice."""
+    writer = {capture.identifier: plan.pipeline for plan in reversed(plans) for capture in plan.captures}
+    writer |= {table.identifier: plan.pipeline for plan in plans for table in plan.tables}
     by_name = {plan.pipeline: plan for plan in plans}
     reads = {
-        plan.pipeline: sorted({writer[ref.identifier] for ref in plan.pin.inputs if ref.identifier in writer})
+        plan.pipeline: sorted({writer.get(ref.identifier, plan.pipeline) for ref in plan.pin.inputs} - {plan.pipeline})
         for plan in plans
     }
     sorter = TopologicalSorter(reads)

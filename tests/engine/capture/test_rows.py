@@ -10,8 +10,10 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from typer.testing import CliRunner
 
 from airflow_trickle import Mode, TickFailed, TrickleError
+from airflow_trickle.cli import app
 from tests.engine.capture.folders import Folder, Lake
 
 SCHEMA = pa.schema([("id", pa.int64()), ("name", pa.string())])
@@ -138,6 +140,19 @@ def test_a_reset_compares_everything(lake: Lake) -> None:
         reset(opened, read_status(opened)["default.s"])
     results = lake.tick()
     assert (results["s"].mode, results["s"].reason) == (Mode.FULL, "it was reset")
+    assert told("status", "s")[0]["mode"] == "CAPTURE"
+    assert [(row["action"], row["reason"]) for row in told("history", "s")] == [
+        ("CAPTURE", "it was reset"),
+        ("FAILED", "failed"),
+        ("INITIALIZE", "first capture"),
+    ]
     assert lake.rows("s") == lake.rows("copy") == folder.rows
     time.sleep(0.01)
     assert lake.tick()["s"].mode is Mode.NO_DATA
+
+
+def told(*words: str) -> Any:
+    """What the command prints, as JSON."""
+    done = CliRunner().invoke(app, [*words, "--json"])
+    assert done.exit_code == 0, done.output
+    return json.loads(done.stdout)
