@@ -130,6 +130,22 @@ def test_an_empty_folder_with_a_schema_is_an_empty_table(lake: Lake, kind: str) 
     assert lake.capture().mode is Mode.NO_DATA
 
 
+def test_nested_columns(lake: Lake) -> None:
+    inner = pa.struct([("a", pa.int32()), ("b", pa.list_(pa.string()))])
+    schema = pa.schema([("id", pa.int64()), ("tags", pa.list_(pa.string())), ("s", inner), ("at", pa.timestamp("us"))])
+    folder = Folder(lake.data / "s", "parquet", schema)
+    row = {"id": 1, "tags": ["x", None], "s": {"a": 1, "b": ["y"]}, "at": dt.datetime(2026, 1, 1, 1, 2, 3, 4)}
+    folder.put("a.x", [row, row, {"id": 2, "tags": None, "s": {"a": None, "b": None}, "at": None}])
+    lake.define_captured({"s": options_of("parquet", folder)}, {"copy": "SELECT * FROM s"})
+    lake.capture()
+    assert lake.rows("s") == folder.rows
+    folder.put("b.x", [row, {"id": 3, "tags": [], "s": None, "at": None}])
+    folder.put("a.x", [row])
+    results = lake.tick()
+    assert results["s"].mode is Mode.DIFFERENTIAL
+    assert lake.rows("s") == lake.rows("copy") == folder.rows
+
+
 def test_columns_in_the_names_of_folders(lake: Lake) -> None:
     folder = Folder(lake.data / "s", "parquet", pa.schema([("id", pa.int64())]))
     for place in ("day=2026-01-01/hour=07", "day=2026-01-02/hour=__HIVE_DEFAULT_PARTITION__", "day=a%20b%2Fc/hour=x"):
