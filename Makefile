@@ -25,7 +25,7 @@ $(STAMP): constraints.txt pyproject.toml requirements-dev.txt
 	@[ -x $(BIN)/python ] || { echo "Making .venv with $$($(PYTHON) --version)"; $(PYTHON) -m venv .venv; }
 	@echo "Installing into .venv what constraints.txt pins (some minutes the first time)"
 	@$(BIN)/python -m pip install --disable-pip-version-check --no-input \
-		-c constraints.txt -e ".[airflow,spark,postgres,fast]" -r requirements-dev.txt \
+		-c constraints.txt -e ".[airflow,spark,postgres,fast,delta]" -r requirements-dev.txt \
 		| awk '/^Collecting /    { printf "\r  %d packages collected", ++count; fflush() } \
 		       /^Installing /    { printf "\n  installing them\n"; fflush() } \
 		       /^Successfully installed/ { print "  done" }'

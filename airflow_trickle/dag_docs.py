@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from airflow_trickle.errors import Problem
-from airflow_trickle.plan.steps import InputRef, PinStep, Plan, RefreshStep, TableStep
+from airflow_trickle.plan.captures import described
+from airflow_trickle.plan.steps import CaptureStep, InputRef, PinStep, Plan, RefreshStep, TableStep
 
 
 def pipeline_doc(plan: Plan, folder: str) -> str:
@@ -21,6 +22,7 @@ def pipeline_doc(plan: Plan, folder: str) -> str:
         f"- schedule: {_code(plan.schedule) if plan.schedule else 'none, triggered by hand'}",
         f"- catalog {_code(plan.catalog)}, namespace {_code(plan.namespace)}",
         f"- reads {_names(ref.identifier for ref in plan.pin.inputs)}",
+        *(f"- captures {_code(step.identifier)}: {_text(described(step))}" for step in plan.captures),
         "",
         "| stream table | stratum | mode | reads |",
         "|---|---|---|---|",
@@ -37,6 +39,22 @@ def pin_doc(step: PinStep) -> str:
     """The pin task: what it fixes for the whole tick."""
     lines = ["Pins the snapshot of every input once, so that all tables of this tick see the same world.", ""]
     lines += [f"- {_input(ref)}" for ref in step.inputs] or ["- this pipeline reads no table"]
+    return "\n".join(lines) + "\n"
+
+
+def capture_doc(step: CaptureStep, folder: str) -> str:
+    """A capture task: what it reads into which mirror; of the options only their names."""
+    lines = [f"### {_code(step.name)}", ""]
+    if step.description:
+        lines += [step.description.strip(), ""]
+    lines += [
+        f"Captures {_text(described(step))} into the Iceberg table {_code(step.identifier)}.",
+        "",
+        f"- defined at {_code(seen_from(folder, step.declared_at))}",
+        *([f"- columns {_code(step.columns)}"] if step.columns else []),
+        *([f"- options {_names(sorted(step.options))}"] if step.options else []),
+        f"- definition {_code(step.definition)}",
+    ]
     return "\n".join(lines) + "\n"
 
 

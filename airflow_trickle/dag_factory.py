@@ -28,11 +28,12 @@ from airflow.sdk import (
     get_parsing_context,
 )
 
-from airflow_trickle.dag_docs import broken_doc, pin_doc, pipeline_doc, refresh_doc, seen_from
+from airflow_trickle.dag_docs import broken_doc, capture_doc, pin_doc, pipeline_doc, refresh_doc, seen_from
 from airflow_trickle.definition.schedules import is_duration, parse_duration
 from airflow_trickle.definition.settings import load_settings
 from airflow_trickle.errors import DefinitionError, Position, Problem
 from airflow_trickle.operators.broken import BrokenDefinitionOperator
+from airflow_trickle.operators.capture import CaptureOperator
 from airflow_trickle.operators.pin import PinOperator
 from airflow_trickle.operators.refresh import RefreshOperator
 from airflow_trickle.plan.build import BrokenFile, plan_path
@@ -140,9 +141,14 @@ def _add_tasks(dag: DAG, plan: Plan, root: str) -> None:
         ids[step.unit] = _free_id(step.unit, taken)
         taken.add(ids[step.unit])
     pin_id = _free_id("pin", taken)
-    pin = PinOperator(task_id=pin_id, step=plan.pin, catalog=plan.catalog, doc_md=pin_doc(plan.pin), dag=dag)
+    taken.add(pin_id)
+    captures = _captures(dag, plan, root, taken)
+    # A capture that failed holds up only what reads its source; the rest is pinned and refreshed all the same.
+    rule = {"trigger_rule": "all_done"} if captures else {}
+    pin = PinOperator(task_id=pin_id, step=plan.pin, catalog=plan.catalog, doc_md=pin_doc(plan.pin), dag=dag, **rule)
+    _after(pin, captures.values())
     tasks: dict[str, BaseOperator] = {}
-    strata = _strata(dag, plan, {*taken, pin_id})
+    strata = _strata(dag, plan, taken)
     for step in plan.refreshes:
         task = tasks[step.unit] = RefreshOperator(
             task_id=ids[step.unit],
@@ -156,6 +162,25 @@ def _add_tasks(dag: DAG, plan: Plan, root: str) -> None:
             **_owner(step),
         )
         _after(task, [tasks[unit] for unit in step.upstream] or [pin])
+        reads = {ref.identifier for table in step.tables for ref in table.inputs}
+        _after(task, [captures[identifier] for identifier in sorted(reads & captures.keys())])
+
+
+def _captures(dag: DAG, plan: Plan, root: str, taken: set[str]) -> dict[str, BaseOperator]:
+    """By identifier: the task that captures a source, before the pin; adds its id to those taken."""
+    found: dict[str, BaseOperator] = {}
+    for step in plan.captures:
+        task_id = _free_id(f"capture_{step.name}", taken)
+        taken.add(task_id)
+        found[step.identifier] = CaptureOperator(
+            task_id=task_id,
+            step=step,
+            catalog=plan.catalog,
+            spark_conn_id=plan.spark_conn_id,
+            doc_md=capture_doc(step, root),
+            dag=dag,
+        )
+    return found
 
 
 def _strata(dag: DAG, plan: Plan, taken: set[str]) -> dict[int, TaskGroup]:

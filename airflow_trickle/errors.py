@@ -104,6 +104,10 @@ class RefreshFailed(TrickleError):
     """The query failed on Spark or its result could not be written; nothing was published."""
 
 
+class CaptureFailed(TrickleError):
+    """A source could not be captured; its mirror is as it was: see what the message says, then try again."""
+
+
 class TickFailed(TrickleError):
     """At least one table of a tick failed: ``results`` holds what became of every table."""
 

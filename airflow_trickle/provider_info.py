@@ -110,6 +110,7 @@ def get_provider_info() -> dict[str, Any]:
             {
                 "integration-name": _INTEGRATION,
                 "python-modules": [
+                    "airflow_trickle.operators.capture",
                     "airflow_trickle.operators.pin",
                     "airflow_trickle.operators.refresh",
                     "airflow_trickle.operators.broken",

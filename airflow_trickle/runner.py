@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection
 from datetime import datetime
 
 from airflow_trickle import clock
+from airflow_trickle.engine.capture.capture import capture
 from airflow_trickle.engine.pin import pin
 from airflow_trickle.engine.record import failed
 from airflow_trickle.engine.refresh import refresh
@@ -36,20 +37,26 @@ def run_tick(
     starting: Callable[[str], None] = lambda _table: None,
     done: Listener = lambda _result: None,
 ) -> dict[str, TableResult]:
-    """Pin, then refresh every unit upstream first; a failure holds up only what is downstream of it.
+    """Capture, pin, then refresh every unit upstream first; a failure holds up only what is downstream of it.
+
+    A tick at a past moment captures nothing: the mirrors of captured sources have a history of their own.
 
     Raises:
         DefinitionError: the plan has something that this version cannot run.
         TickFailed: at least one table failed; its ``results`` tell of every table.
     """
     plan.refuse_if_blocked()
-    tick = pin(lake, plan.pin, tick_id or new_tick_id(plan.pipeline), as_of)
+    tick_id = tick_id or new_tick_id(plan.pipeline)
     results: dict[str, TableResult] = {}
+    stale = {} if as_of is not None else _capture_all(lake, plan, tick_id, spark, results, starting, done)
+    tick = pin(lake, plan.pin, tick_id, as_of)
     broken: dict[str, str] = {}
     for step in plan.refreshes:
         for table in step.tables:
             starting(table.name)
-        cause = next((broken[unit] for unit in step.upstream if unit in broken), None)
+        reads = (ref.identifier for table in step.tables for ref in table.inputs)
+        causes = [*(broken[unit] for unit in step.upstream if unit in broken), *(stale[i] for i in reads if i in stale)]
+        cause = next(iter(causes), None)
         if cause is not None:
             broken[step.unit] = cause
             outcome = _held_up(step, cause)
@@ -67,6 +74,30 @@ def run_tick(
             done(result)
     _raise_if_failed(plan, results)
     return results
+
+
+def _capture_all(
+    lake: Lakehouse,
+    plan: Plan,
+    tick_id: str,
+    spark: SparkProvider,
+    results: dict[str, TableResult],
+    starting: Callable[[str], None],
+    done: Listener,
+) -> dict[str, str]:
+    """Capture every source that needs it; those that failed, as identifier -> name."""
+    failures: dict[str, str] = {}
+    for step in plan.captures:
+        starting(step.name)
+        began = time.monotonic()
+        try:
+            result = capture(lake, step, tick_id, spark)
+        except TrickleError as error:
+            failures[step.identifier] = step.name
+            result = failed(step.name, error, round(time.monotonic() - began, 3))
+        results[step.name] = result
+        done(result)
+    return failures
 
 
 def _held_up(step: RefreshStep, cause: str) -> tuple[TableResult, ...]:

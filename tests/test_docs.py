@@ -140,7 +140,8 @@ def test_every_page_can_be_reached() -> None:
 
 def test_every_key_and_setting_is_documented() -> None:
     text = (ROOT / "docs" / "configuration.md").read_text()
-    keys = {key for model in (PipelineModel, DefaultsModel, SourceModel, TableModel) for key in model.model_fields}
+    models = (PipelineModel, DefaultsModel, SourceModel, TableModel)
+    keys = {field.alias or key for model in models for key, field in model.model_fields.items()}
     settings = {field.name for field in fields(Settings)}
     assert sorted(name for name in keys | settings if f"`{name}`" not in text) == []
 

@@ -16,6 +16,8 @@ PACKAGE = ROOT / "airflow_trickle"
 #: Every library has one home; a second one is written down here.
 HOMES: dict[str, set[str]] = {
     "airflow": {"dag_factory", "operators", "hooks"},
+    # Delta tables are captured through it.
+    "deltalake": {"engine"},
     "filelock": {"spark"},
     "grpc": {"spark"},
     "networkx": {"analysis"},

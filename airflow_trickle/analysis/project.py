@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from airflow_trickle.analysis.captures import check_captures
 from airflow_trickle.analysis.components import Component, components
 from airflow_trickle.analysis.consistency import ConsistencyGroup, consistency_groups
 from airflow_trickle.analysis.cycles import CycleReport, CycleRules, check_cycles
@@ -54,6 +55,7 @@ def analyse(project: Project, settings: Settings) -> Analysis:
     problems: Problems = {one.pipeline.file: list(one.problems) for one in expanded}
     count = len(project.pipelines)
     nodes = read_nodes(pipelines[:count], pipelines[count:], unreadable, problems)
+    check_captures(pipelines[:count], pipelines[count:], problems)
     reads = {key: tuple(node.edges) for key, node in nodes.items()}
     order = components(reads)
     report = check_cycles(order, nodes, {pipeline.file: _cycle_rules(pipeline, settings) for pipeline in pipelines})

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from airflow_trickle.lakehouse.state import TableStatus
 
 _STATUS_COLOURS = {"ACTIVE": "green", "INITIALIZING": "yellow", "ERROR": "red", "SUSPENDED": "yellow"}
-_ACTION_COLOURS = {"INITIALIZE": "green", "REFRESH": "green", "NO_CHANGE": "dim", "FAILED": "red"}
+_ACTION_COLOURS = {"INITIALIZE": "green", "REFRESH": "green", "CAPTURE": "green", "NO_CHANGE": "dim", "FAILED": "red"}
 #: How far back the history is searched for a table that was dropped.
 _FAR_BACK = 100_000
 
@@ -49,7 +49,8 @@ def status(
 ) -> None:
     """Show the state of every stream table.
 
-    Staleness is the age of the sources' state that a table shows. All times are UTC.
+    Mirrors of captured sources are listed too, with mode CAPTURE. Staleness is the age of the sources' state
+    that a table shows. All times are UTC.
     """
     from airflow_trickle.lakehouse.state import read_status
 

@@ -66,8 +66,9 @@ def run(
 ) -> None:
     """Run one tick: refresh every table that has something to do.
 
-    First the snapshots of all sources are pinned, then the tables are refreshed, upstream first. A table
-    that fails holds up only those that read it. Exit code 1 if any table failed.
+    First sources that are no Iceberg tables are captured, then the snapshots of all sources are pinned,
+    then the tables are refreshed, upstream first. What fails holds up only those that read it. Exit code 1
+    if anything failed.
     """
     moment = moment_of(as_of)
     use_spark(spark)
@@ -129,11 +130,12 @@ def _chosen(project: PlannedProject, name: str | None, path: Path) -> list[Plan]
 
 
 def _in_order(plans: list[Plan]) -> list[Plan]:
-    """Pipelines whose tables others read come first; by name where that leaves a choice."""
-    writer = {table.identifier: plan.pipeline for plan in plans for table in plan.tables}
+    """Pipelines whose tables or mirrors others read come first; by name where that leaves a choice."""
+    writer = {capture.identifier: plan.pipeline for plan in reversed(plans) for capture in plan.captures}
+    writer |= {table.identifier: plan.pipeline for plan in plans for table in plan.tables}
     by_name = {plan.pipeline: plan for plan in plans}
     reads = {
-        plan.pipeline: sorted({writer[ref.identifier] for ref in plan.pin.inputs if ref.identifier in writer})
+        plan.pipeline: sorted({writer.get(ref.identifier, plan.pipeline) for ref in plan.pin.inputs} - {plan.pipeline})
         for plan in plans
     }
     sorter = TopologicalSorter(reads)
@@ -189,7 +191,8 @@ def _progress(pipeline: Pipeline, *, quiet: bool) -> Iterator[dict[str, Any]]:
 
     columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(20), MofNCompleteColumn())
     with Progress(*columns, TimeElapsedColumn(), console=err, transient=True) as progress:
-        bar = progress.add_task(f"{pipeline.name}: pinning the sources", total=len(pipeline.tables))
+        steps = len(pipeline.tables) + len(pipeline.plan.captures)
+        bar = progress.add_task(f"{pipeline.name}: pinning the sources", total=steps)
         yield {
             "starting": lambda table: progress.update(bar, description=f"{pipeline.name}: {table}"),
             "done": lambda _result: progress.advance(bar),

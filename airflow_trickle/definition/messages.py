@@ -8,7 +8,8 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from airflow_trickle.definition.document import Document
-from airflow_trickle.definition.model import DefaultsModel, PipelineModel, SourceModel, TableModel
+from airflow_trickle.definition.model import DefaultsModel, PipelineModel, TableModel
+from airflow_trickle.definition.source_model import SourceModel
 from airflow_trickle.definition.values import MUST, REFUSED
 from airflow_trickle.definition.words import given, listed, nearest
 from airflow_trickle.errors import Problem
@@ -25,7 +26,7 @@ _MAPPINGS = {
 }
 _ITEMS = {
     "stream_tables": ("a mapping with a query", "Write `query: SELECT …` below the name."),
-    "sources": ("a mapping such as {} or {table: namespace.name}", ""),
+    "sources": ("a mapping such as {}, {table: namespace.name} or {path: /data/x, format: parquet}", ""),
 }
 
 
@@ -43,6 +44,9 @@ def problems_of(error: ValidationError, document: Document) -> list[tuple[Loc, P
 
 
 def _condemned(loc: Loc, item: Any, document: Document) -> Loc:
+    if len(loc) > 2 and loc[0] == "sources" and loc[2] != _KEY:
+        # Without one of its keys a source would be blamed once more, for what does not fit together.
+        return loc[:2]
     if len(loc) != 3 or loc[0] != "stream_tables" or loc[2] == _KEY:
         return loc
     slip = item["type"] == "extra_forbidden" and _meant(loc)[-1] in _QUERIES
@@ -55,7 +59,7 @@ def _condemned(loc: Loc, item: Any, document: Document) -> Loc:
 
 def _meant(loc: Loc) -> Loc:
     """The known key that an unknown one is a slip of."""
-    return (*loc[:-1], nearest(str(loc[-1]), _model(loc).model_fields) or "")
+    return (*loc[:-1], nearest(str(loc[-1]), _keys(loc)) or "")
 
 
 def _problem(loc: Loc, item: Any, document: Document) -> Problem:
@@ -104,7 +108,7 @@ def _not_a_mapping(loc: Loc, item: Any, document: Document) -> Problem:
 
 
 def _unknown_key(loc: Loc, item: Any, document: Document) -> Problem:
-    key, allowed = str(loc[-1]), sorted(_model(loc).model_fields)
+    key, allowed = str(loc[-1]), sorted(_keys(loc))
     near = nearest(key, allowed)
     meant = f"Did you mean '{near}'? " if near else ""
     if " " in key and item["input"] is None:
@@ -122,6 +126,11 @@ def _model(loc: Loc) -> type[BaseModel]:
     if len(loc) > 2 and loc[0] in _PARTS:
         return TableModel if loc[0] == "stream_tables" else SourceModel
     return DefaultsModel if len(loc) > 1 and loc[0] == "defaults" else PipelineModel
+
+
+def _keys(loc: Loc) -> list[str]:
+    """The keys that may stand where ``loc`` does."""
+    return [field.alias or name for name, field in _model(loc).model_fields.items()]
 
 
 def _names_item(loc: Loc) -> bool:

@@ -6,6 +6,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from airflow_trickle.definition.source_model import SourceModel
 from airflow_trickle.definition.values import (
     Circular,
     Consistency,
@@ -20,7 +21,6 @@ from airflow_trickle.definition.values import (
     RefreshMode,
     Schedule,
     StartDate,
-    TableName,
     TableSchedule,
     Text,
     Texts,
@@ -30,15 +30,6 @@ from airflow_trickle.definition.values import (
 
 class _Part(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class SourceModel(_Part):
-    """A table that others write."""
-
-    table: TableName | None = Field(
-        default=None, description="The Iceberg table, if it is not <namespace>.<name of the source>."
-    )
-    description: Text | None = Field(default=None, description="What the table holds.")
 
 
 class DefaultsModel(_Part):
@@ -134,7 +125,7 @@ class PipelineModel(_Part):
     defaults: DefaultsModel | None = Field(default=None, description="Defaults for the keys of stream tables.")
     sources: dict[Name, SourceModel | None] | None = Field(
         default=None,
-        description="Tables that others write: name -> {} or {table: namespace.name}; or a list of names.",
+        description="Tables that others write: name -> {}, {table: namespace.name} or {path: …, format: …}; or a list.",
     )
     stream_tables: dict[Name, TableModel] = Field(
         min_length=1, description="The tables this pipeline keeps up to date: name -> query and options."

@@ -11,8 +11,9 @@ from pydantic import ValidationError
 
 from airflow_trickle.definition.document import Document
 from airflow_trickle.definition.messages import Loc, problems_of
-from airflow_trickle.definition.model import CALLBACKS, DefaultsModel, PipelineModel, SourceModel, TableModel
-from airflow_trickle.definition.records import Overrides, PipelineDef, SourceDef, TableDef, TableDefaults
+from airflow_trickle.definition.model import CALLBACKS, DefaultsModel, PipelineModel, TableModel
+from airflow_trickle.definition.records import CaptureDef, Overrides, PipelineDef, SourceDef, TableDef, TableDefaults
+from airflow_trickle.definition.source_model import SourceModel
 from airflow_trickle.definition.sql_text import SqlText
 from airflow_trickle.definition.words import given, nearest
 from airflow_trickle.errors import Problem
@@ -115,6 +116,7 @@ class PipelineFile:
         return wrong if isinstance(wrong, str) else model.namespace or "default"
 
     def _remove(self, data: dict[str, Any], loc: Loc) -> None:
+        name_is_good = "[key]" not in loc
         loc = tuple(step for step in loc if step != "[key]")
         self._removed.add(loc)
         if len(loc) == 2 and loc[0] == "stream_tables" and loc[1] not in self._unread:
@@ -124,6 +126,9 @@ class PipelineFile:
             inner = inner.get(step) if isinstance(inner, dict) else None
         if isinstance(inner, dict) and loc:
             inner.pop(loc[-1], None)
+            if len(loc) == 2 and loc[0] == "sources" and name_is_good:
+                # Queries that read it must not be blamed for naming nothing.
+                inner[loc[-1]] = {}
 
     def _check_names(self, model: PipelineModel) -> None:
         seen: dict[str, tuple[str, str]] = {}
@@ -148,6 +153,7 @@ class PipelineFile:
             identifier=table if "." in table else f"{namespace}.{table}",
             at=self.document.key_position(("sources", name)),
             description=(source.description if source else None) or "",
+            capture=_capture(source) if source else None,
         )
 
     def _table(self, name: str, table: TableModel, model: PipelineModel) -> TableDef | None:
@@ -209,6 +215,19 @@ class PipelineFile:
             names = []
         near = nearest(path.name, names)
         return f"Did you mean '{near}'?" if near else "The path is relative to the YAML file."
+
+
+def _capture(source: SourceModel) -> CaptureDef | None:
+    if source.format is None:
+        return None
+    return CaptureDef(
+        format=source.format,
+        method=source.method,
+        path=source.path,
+        options=tuple(sorted((source.options or {}).items())),
+        columns=source.columns,
+        watermark=source.watermark,
+    )
 
 
 def _defaults(model: PipelineModel) -> TableDefaults:

@@ -10,6 +10,19 @@ from airflow_trickle.errors import Position, Problem
 
 
 @dataclass(frozen=True)
+class CaptureDef:
+    """How a source that is no Iceberg table is read; secrets in ``options`` are references only."""
+
+    format: str
+    #: ``files``, ``snapshot`` or ``append_only``.
+    method: str
+    path: str | None = None
+    options: tuple[tuple[str, str], ...] = ()
+    columns: str | None = None
+    watermark: str | None = None
+
+
+@dataclass(frozen=True)
 class SourceDef:
     """A table that others write, under the name the pipeline gives it."""
 
@@ -17,6 +30,8 @@ class SourceDef:
     identifier: str
     at: Position
     description: str = ""
+    #: None for an Iceberg table.
+    capture: CaptureDef | None = None
 
 
 @dataclass(frozen=True)

@@ -66,7 +66,8 @@ def _texts(value: Any) -> tuple[str, ...]:
     return tuple(value)
 
 
-def _matching(pattern: str, what: str) -> Callable[[Any], str]:
+def matching(pattern: str, what: str) -> Callable[[Any], str]:
+    """Checks that a value is a text of that pattern."""
     compiled = re.compile(pattern)
 
     def check(value: Any) -> str:
@@ -79,11 +80,12 @@ def _matching(pattern: str, what: str) -> Callable[[Any], str]:
 
 def _pipeline(value: Any) -> str:
     what = "made of letters, digits, '_', '-' and '.', since it names the DAG"
-    name = _matching(PIPELINE_PATTERN, what)(value)
+    name = matching(PIPELINE_PATTERN, what)(value)
     return name if len(name) <= _LONGEST_PIPELINE else must(f"at most {_LONGEST_PIPELINE} characters long")
 
 
-def _choice(words: Sequence[str]) -> Callable[[Any], str]:
+def choice(words: Sequence[str]) -> Callable[[Any], str]:
+    """Checks that a value is one of some words, whatever its case."""
     allowed = listed(words, "or")
 
     def check(value: Any) -> str:
@@ -133,7 +135,7 @@ def _partition_by(value: Any) -> tuple[str, ...]:
     return () if value == [] else refuse("partition_by is not built yet.", "Leave it out.")
 
 
-def _any_case(words: Sequence[str]) -> dict[str, Any]:
+def any_case(words: Sequence[str]) -> dict[str, Any]:
     """A schema that completes the words as they are and accepts them in any case."""
     spelt = ("".join(f"[{c.upper()}{c.lower()}]" if c.isalpha() else c for c in word) for word in words)
     return {"anyOf": [{"enum": list(words)}, {"type": "string", "pattern": f"^({'|'.join(spelt)})$"}]}
@@ -171,29 +173,27 @@ PipelineName = Annotated[
 ]
 Name = Annotated[
     str,
-    BeforeValidator(_matching(NAME_PATTERN, "made of letters, digits and '_', and may not begin with a digit")),
+    BeforeValidator(matching(NAME_PATTERN, "made of letters, digits and '_', and may not begin with a digit")),
     WithJsonSchema({"type": "string", "pattern": NAME_PATTERN}),
 ]
 TableName = Annotated[
     str,
-    BeforeValidator(_matching(TABLE_PATTERN, "the name of an Iceberg table, such as namespace.table")),
+    BeforeValidator(matching(TABLE_PATTERN, "the name of an Iceberg table, such as namespace.table")),
     WithJsonSchema({"type": "string", "pattern": TABLE_PATTERN}),
 ]
 DottedPath = Annotated[
     str,
-    BeforeValidator(_matching(PATH_PATTERN, "the dotted path of a function, such as my_package.alerts.notify")),
+    BeforeValidator(matching(PATH_PATTERN, "the dotted path of a function, such as my_package.alerts.notify")),
     WithJsonSchema({"type": "string", "pattern": PATH_PATTERN}),
 ]
 _MODES = ("AUTO", "FULL", "DIFFERENTIAL")
-RefreshMode = Annotated[str, BeforeValidator(_choice(_MODES)), WithJsonSchema(_any_case(_MODES))]
+RefreshMode = Annotated[str, BeforeValidator(choice(_MODES)), WithJsonSchema(any_case(_MODES))]
 MutualRecursion = Annotated[
-    str, BeforeValidator(_choice(("auto", "suggest"))), WithJsonSchema(_any_case(("auto", "suggest")))
+    str, BeforeValidator(choice(("auto", "suggest"))), WithJsonSchema(any_case(("auto", "suggest")))
 ]
-Consistency = Annotated[
-    str, BeforeValidator(_choice(("atomic", "none"))), WithJsonSchema(_any_case(("atomic", "none")))
-]
+Consistency = Annotated[str, BeforeValidator(choice(("atomic", "none"))), WithJsonSchema(any_case(("atomic", "none")))]
 GroupPolicy = Annotated[
-    str, BeforeValidator(_choice(("slowest", "fastest"))), WithJsonSchema(_any_case(("slowest", "fastest")))
+    str, BeforeValidator(choice(("slowest", "fastest"))), WithJsonSchema(any_case(("slowest", "fastest")))
 ]
 Schedule = Annotated[str, BeforeValidator(_schedule_of((schedules.ASSET,))), WithJsonSchema(_schedule_schema())]
 TableSchedule = Annotated[

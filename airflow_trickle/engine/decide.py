@@ -16,7 +16,7 @@ from airflow_trickle.lakehouse.catalog import Lakehouse
 from airflow_trickle.lakehouse.changes import certainly_no_change, file_changes
 from airflow_trickle.lakehouse.commit import OWNED
 from airflow_trickle.lakehouse.snapshots import Version, has_snapshot, schema_of
-from airflow_trickle.lakehouse.state import Frontier, TableStatus, read_status, versions
+from airflow_trickle.lakehouse.state import CAPTURE, Frontier, TableStatus, read_status, versions
 from airflow_trickle.plan.steps import InputKind, InputRef, TableStep
 from airflow_trickle.tick import Tick
 
@@ -195,6 +195,11 @@ def published_state(
     location = locations.get(identifier)
     if location is None:
         return None
+    if status is not None and status.mode == CAPTURE:
+        raise ForeignTable(
+            f"Table {identifier} is the mirror of a captured source; it is left alone. Give the stream table another "
+            f"name or namespace, or drop the mirror: trickle drop {identifier}"
+        )
     if status is not None and status.metadata_location == location and status.schema_id is not None:
         return _from_status(status, location, Version(status.snapshot_id, status.schema_id))
     table = lake.table_at(identifier, location)

@@ -56,25 +56,34 @@ def explained(step: TableStep, place: str, done: str = "refreshed") -> Iterator[
 def translate(error: Exception, step: TableStep, place: str, done: str = "refreshed") -> TrickleError:
     """The error of ours that says what an error of Spark or gRPC means."""
     text = str(error)
-    lower = text.lower()
-    for sign in _DISK:
-        if sign in lower:
-            return WarehouseUnavailable(cannot_write(place, sign.capitalize()))
-    if _is_foreign_to_spark(error):
+    if (full := no_room(text, place)) is not None:
+        return full
+    if is_foreign_to_spark(error):
         raise error
-    if any(sign in lower for sign in _LOST) and "analysis" not in type(error).__name__.lower():
+    if is_lost(error):
         return SparkUnavailable(
-            f"Spark stopped answering while stream table '{step.name}' was being {done}: {_first_lines(text, 1)} "
+            f"Spark stopped answering while stream table '{step.name}' was being {done}: {first_lines(text, 1)} "
             f"Nothing was published; the next attempt starts a new session."
         )
     what = "Spark does not accept its query" if _is_analysis(error) else "its query failed on Spark"
     return RefreshFailed(
-        f"{step.declared_at}: stream table '{step.name}' was not {done}: {what}: {_first_lines(text, 3)} "
+        f"{step.declared_at}: stream table '{step.name}' was not {done}: {what}: {first_lines(text, 3)} "
         f"Nothing was published."
     )
 
 
-def _is_foreign_to_spark(error: Exception) -> bool:
+def no_room(text: str, place: str) -> WarehouseUnavailable | None:
+    """What a message means that tells of a disk that takes no files, if it does."""
+    sign = next((sign for sign in _DISK if sign in text.lower()), None)
+    return None if sign is None else WarehouseUnavailable(cannot_write(place, sign.capitalize()))
+
+
+def is_lost(error: Exception) -> bool:
+    """Whether an error means that the server is not there any more."""
+    return any(sign in str(error).lower() for sign in _LOST) and "analysis" not in type(error).__name__.lower()
+
+
+def is_foreign_to_spark(error: Exception) -> bool:
     """Programming errors of ours must look like what they are."""
     module = type(error).__module__
     return not module.startswith(("pyspark", "grpc", "py4j"))
@@ -84,7 +93,8 @@ def _is_analysis(error: Exception) -> bool:
     return type(error).__name__ in ("AnalysisException", "ParseException")
 
 
-def _first_lines(text: str, lines: int) -> str:
+def first_lines(text: str, lines: int) -> str:
+    """The lines of Spark's message that are meant for people."""
     useful = [line.strip() for line in text.strip().splitlines() if line.strip()]
     # Spark's own advice and plan follow after the message; the first lines tell what is wrong.
     kept = []

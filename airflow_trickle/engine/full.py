@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pyiceberg.manifest import DataFile
 from pyiceberg.table import Table
@@ -73,15 +73,26 @@ def target_of(lake: Lakehouse, step: TableStep, result: DataFrame, current: Tabl
             raise UnsupportedTable(
                 f"column '{field['name']}' begins with {RESERVED}, which is reserved. Give it another name with AS."
             )
+    return target_for(lake, step.identifier, described, current)
+
+
+def target_for(
+    lake: Lakehouse,
+    identifier: str,
+    described: dict[str, Any],
+    current: Table | None,
+    properties: Mapping[str, str] | None = None,
+) -> Target:
+    """The table to write with columns given as the JSON of Spark's schema; a new one gets the properties too."""
     if current is None:
-        return new_target(lake, step.identifier, iceberg_schema(described, None, 0))
+        return new_target(lake, identifier, iceberg_schema(described, None, 0), properties)
     before = current.metadata.schema()
     after = iceberg_schema(described, before, current.metadata.last_column_id)
     if same_columns(before, after):
-        return Target(step.identifier, current, before, is_new=False)
+        return Target(identifier, current, before, is_new=False)
     known = max(schema.schema_id for schema in current.metadata.schemas)
     after = after.model_copy(update={"schema_id": known + 1})
-    return Target(step.identifier, current, after, is_new=False)
+    return Target(identifier, current, after, is_new=False)
 
 
 def shaped(result: DataFrame, target: Target, *more: Column) -> DataFrame:

@@ -23,6 +23,8 @@ log = logging.getLogger("airflow_trickle")
 def pin(lake: Lakehouse, step: PinStep, tick_id: str, as_of: datetime | None = None) -> Tick:
     """Pin the version of every input from outside the pipeline; the same tick id always gives the same pins.
 
+    A mirror whose first capture failed is not there yet: it is left out, and so is what reads it.
+
     Raises:
         SourceMissing: the catalog lacks a source; all missing ones are named.
     """
@@ -40,7 +42,10 @@ def pin(lake: Lakehouse, step: PinStep, tick_id: str, as_of: datetime | None = N
             connection.execute(ticks.delete().where(ticks.c.catalog == lake.name, ticks.c.tick_id == tick_id))
         write_tick(connection, lake, record)
     for ref in step.inputs:
-        version = record.pins[ref.identifier]
+        version = record.pins.get(ref.identifier)
+        if version is None:
+            log.warning("Source %s was never captured, so it is not pinned; what reads it has to wait.", ref.name)
+            continue
         log.info("Pinned %s at snapshot %s.", ref.identifier, version.snapshot_id or "none (empty table)")
     return _tick(record)
 
@@ -54,9 +59,14 @@ def _pinned(
     known: TickRecord | None,
 ) -> TickRecord:
     locations = lake.locations(ref.identifier for ref in step.inputs)
-    missing = [ref for ref in step.inputs if ref.identifier not in locations]
+    missing = [
+        ref
+        for ref in step.inputs
+        # At a past moment nothing is captured, so nothing could still bring a mirror.
+        if ref.identifier not in locations and (as_of is not None or ref.identifier not in step.captured)
+    ]
     if missing:
-        raise SourceMissing("\n".join(_missing(lake, ref) for ref in missing))
+        raise SourceMissing("\n".join(_missing(lake, step, ref) for ref in missing))
     if known is not None:
         # The pipeline gained an input between two attempts: keep what was pinned, add what is new.
         as_of = known.as_of
@@ -99,7 +109,12 @@ def _tick(record: TickRecord) -> Tick:
     )
 
 
-def _missing(lake: Lakehouse, ref: InputRef) -> str:
+def _missing(lake: Lakehouse, step: PinStep, ref: InputRef) -> str:
+    if ref.identifier in step.captured:
+        return (
+            f"{ref.declared_at}: source '{ref.name}' was never captured, so it has no history to read. Run a tick "
+            f"without a past moment first."
+        )
     namespace, name = split_identifier(ref.identifier)
     if ref.kind is InputKind.EXTERNAL:
         return (

@@ -45,6 +45,8 @@ NAME_MAPPING = "schema.name-mapping.default"
 
 #: Ours; also what says that a table is a stream table.
 OWNED = "trickle.stream-table"
+#: Beside it: the table is the mirror of a captured source, and of what.
+CAPTURED = "trickle.captured-from"
 
 _PROPERTIES = {
     OWNED: "true",
@@ -81,10 +83,10 @@ class Staged:
     table: Table = field(compare=False, repr=False)
 
 
-def new_target(lake: Lakehouse, identifier: str, schema: Schema) -> Target:
+def new_target(lake: Lakehouse, identifier: str, schema: Schema, more: Mapping[str, str] | None = None) -> Target:
     """A table that does not exist yet; its final schema (with field ids) is in the result."""
     lake.ensure_namespace(identifier)
-    properties = dict(_PROPERTIES)
+    properties = {**_PROPERTIES, **(more or {})}
     # A folder of its own: a table that was renamed or dropped before may still live in the folder of that name.
     location = f"{lake.catalog._get_default_warehouse_location(*split_identifier(identifier))}-{uuid.uuid4().hex[:12]}"
     staged = lake.catalog._create_staged_table(

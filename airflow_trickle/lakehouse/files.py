@@ -15,7 +15,8 @@ from pyiceberg.io.pyarrow import PyArrowFileIO
 from airflow_trickle.errors import WarehouseUnavailable
 
 
-def _resolve(io: FileIO, location: str) -> tuple[FileSystem, str]:
+def resolve(io: FileIO, location: str) -> tuple[FileSystem, str]:
+    """The file system of a location, and the location's path in it."""
     if not isinstance(io, PyArrowFileIO):
         io = PyArrowFileIO(io.properties)
     scheme, netloc, path = PyArrowFileIO.parse_location(location, io.properties)
@@ -24,22 +25,30 @@ def _resolve(io: FileIO, location: str) -> tuple[FileSystem, str]:
 
 def list_files(io: FileIO, folder: str) -> list[str]:
     """The files right inside a folder, as locations; a missing folder is empty."""
-    filesystem, path = _resolve(io, folder)
+    filesystem, path = resolve(io, folder)
     infos: list[FileInfo] = filesystem.get_file_info(FileSelector(path, allow_not_found=True))
     names = sorted(info.base_name for info in infos if info.type == FileType.File)
     return [f"{folder.rstrip('/')}/{name}" for name in names]
 
 
+def list_tree(io: FileIO, folder: str) -> list[str]:
+    """The files inside a folder and the folders in it, as locations; a missing folder is empty."""
+    filesystem, path = resolve(io, folder)
+    infos: list[FileInfo] = filesystem.get_file_info(FileSelector(path, allow_not_found=True, recursive=True))
+    inside = sorted(info.path.removeprefix(path).strip("/") for info in infos if info.type == FileType.File)
+    return [f"{folder.rstrip('/')}/{name}" for name in inside]
+
+
 def make_folder(io: FileIO, folder: str) -> None:
     """Create a folder and show at once whether the warehouse can be written."""
-    filesystem, path = _resolve(io, folder)
+    filesystem, path = resolve(io, folder)
     with reported(folder):
         filesystem.create_dir(path, recursive=True)
 
 
 def delete_folder(io: FileIO, folder: str) -> None:
     """Remove a folder and all that is in it; a missing one is fine."""
-    filesystem, path = _resolve(io, folder)
+    filesystem, path = resolve(io, folder)
     if filesystem.get_file_info(path).type != FileType.NotFound:
         filesystem.delete_dir(path)
 
@@ -47,14 +56,14 @@ def delete_folder(io: FileIO, folder: str) -> None:
 def delete_files(io: FileIO, locations: list[str]) -> None:
     """Remove files; missing ones are fine."""
     for location in locations:
-        filesystem, path = _resolve(io, location)
+        filesystem, path = resolve(io, location)
         if filesystem.get_file_info(path).type != FileType.NotFound:
             filesystem.delete_file(path)
 
 
 def exists(io: FileIO, location: str) -> bool:
     """Whether something is at a location."""
-    filesystem, path = _resolve(io, location)
+    filesystem, path = resolve(io, location)
     return bool(filesystem.get_file_info(path).type != FileType.NotFound)
 
 

@@ -17,6 +17,9 @@ from airflow_trickle.lakehouse.snapshots import Version
 from airflow_trickle.lakehouse.tables import history, status, ticks
 from airflow_trickle.results import Mode, Status, TableResult
 
+#: In the column ``mode`` of a status: the table is the mirror of a captured source.
+CAPTURE = "CAPTURE"
+
 
 @dataclass(frozen=True)
 class Frontier:

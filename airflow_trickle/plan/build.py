@@ -11,6 +11,7 @@ from airflow_trickle.definition.records import Project
 from airflow_trickle.definition.settings import Settings, load_settings
 from airflow_trickle.errors import DefinitionError, Problem
 from airflow_trickle.plan.blockers import blockers_of
+from airflow_trickle.plan.captures import capture_steps
 from airflow_trickle.plan.shape import Shape
 from airflow_trickle.plan.steps import InputKind, PinStep, Plan
 from airflow_trickle.plan.tables import TableSteps, distinct
@@ -72,7 +73,8 @@ def _plan(one: PipelineAnalysis, steps: TableSteps, shape: Shape, settings: Sett
     pipeline = one.pipeline
     refreshes = steps.refreshes(one.units)
     tables = [table for step in refreshes for table in step.tables]
-    outside = (ref for table in tables for ref in table.inputs if ref.kind is not InputKind.STREAM_TABLE)
+    outside = distinct(ref for table in tables for ref in table.inputs if ref.kind is not InputKind.STREAM_TABLE)
+    captures = capture_steps(pipeline, {ref.identifier for ref in outside})
     return Plan(
         pipeline=pipeline.name,
         namespace=pipeline.namespace,
@@ -86,8 +88,9 @@ def _plan(one: PipelineAnalysis, steps: TableSteps, shape: Shape, settings: Sett
         catalog=pipeline.overrides.catalog or settings.catalog,
         spark_conn_id=pipeline.overrides.spark_conn_id or settings.spark_conn_id,
         callbacks=dict(pipeline.callbacks),
-        pin=PinStep(pipeline=pipeline.name, inputs=distinct(outside)),
+        pin=PinStep(pipeline=pipeline.name, inputs=outside, captured=tuple(capture.identifier for capture in captures)),
         refreshes=refreshes,
+        captures=captures,
         warnings=one.warnings,
         components=shape.components_of(pipeline.file),
         groups=shape.groups_of(pipeline.file),

@@ -8,7 +8,8 @@ from heapq import heappop, heappush
 from typing import Any
 
 from airflow_trickle.plan.build import PlannedProject
-from airflow_trickle.plan.steps import InputKind, InputRef, Plan, RefreshStep, TableStep, UnitKind
+from airflow_trickle.plan.captures import described
+from airflow_trickle.plan.steps import CaptureStep, InputKind, InputRef, Plan, RefreshStep, TableStep, UnitKind
 
 
 class TableNames:
@@ -141,6 +142,7 @@ def _pipeline_json(plan: Plan, names: TableNames) -> dict[str, Any]:
         "start_date": plan.start_date,
         "catchup": plan.catchup,
         "catalog": plan.catalog,
+        "captures": [_capture_json(step) for step in plan.captures],
         "pins": [ref.identifier for ref in plan.pin.inputs],
         "order": [_unit_json(step, names) for step in plan.refreshes],
         "units": [
@@ -149,6 +151,19 @@ def _pipeline_json(plan: Plan, names: TableNames) -> dict[str, Any]:
         ],
         "warnings": list(plan.warnings),
         "blockers": [blocker.message for blocker in plan.blockers],
+    }
+
+
+def _capture_json(step: CaptureStep) -> dict[str, Any]:
+    return {
+        "name": step.name,
+        "identifier": step.identifier,
+        "format": step.format,
+        "path": step.path,
+        "capture": step.method,
+        "watermark": step.watermark,
+        "definition": step.definition,
+        "declared_at": step.declared_at,
     }
 
 
@@ -207,6 +222,8 @@ def _plan_lines(plan: Plan) -> Iterator[str]:
     yield f"Pipeline {plan.pipeline} ({plan.file}): {_counted(len(plan.tables), 'table')}, {schedule}"
     if plan.description:
         yield f"  {plan.description.strip()}"
+    for capture in plan.captures:
+        yield f"  capture  {capture.name} ({capture.identifier}): {described(capture)}"
     pins = ", ".join(_named(ref) for ref in plan.pin.inputs)
     yield f"  pin      {pins or 'nothing: no query reads a table from outside'}"
     strata = {table.stratum for table in plan.tables}

@@ -103,11 +103,36 @@ class RefreshStep(_Step):
     upstream: tuple[str, ...]
 
 
+class CaptureStep(_Step):
+    """Brings the mirror of a source that is no Iceberg table up to date, before the tick is pinned.
+
+    ``method`` is ``files``, ``snapshot`` or ``append_only``. Secrets in ``options`` are references to environment
+    variables, which only the process that reads the source looks up.
+    """
+
+    name: str
+    identifier: str
+    pipeline: str
+    format: str
+    method: str
+    path: str | None
+    options: dict[str, str]
+    #: The columns as in ``CREATE TABLE``, where the source does not tell them.
+    columns: str | None
+    watermark: str | None
+    #: Fingerprint of all of the above.
+    definition: str
+    declared_at: str
+    description: str = ""
+
+
 class PinStep(_Step):
     """Fixes, once a tick, the snapshot of everything the pipeline reads but does not write."""
 
     pipeline: str
     inputs: tuple[InputRef, ...]
+    #: Identifiers of those inputs that are mirrors: such a one may be missing, if its first capture failed.
+    captured: tuple[str, ...] = ()
 
 
 class ComponentStep(_Step):
@@ -182,6 +207,8 @@ class Plan(_Step):
     callbacks: dict[str, str]
     pin: PinStep
     refreshes: tuple[RefreshStep, ...]
+    #: What is done before the pin.
+    captures: tuple[CaptureStep, ...] = ()
     warnings: tuple[str, ...] = ()
     #: The components and groups with a table of this pipeline, upstream first.
     components: tuple[ComponentStep, ...] = ()

@@ -350,3 +350,16 @@ def test_no_embedded_server(shell: Shell, monkeypatch: pytest.MonkeyPatch, tmp_p
     assert shell.ok("spark", "stop").out == "The embedded Spark server did not run.\n"
     told = shell.ok("spark", "stop", "--json").json
     assert (told["state"], told["info"]) == ("stopped", None)
+
+
+def test_a_pipeline_that_captures_a_source_comes_before_those_that_read_its_mirror(tmp_path: Path) -> None:
+    from airflow_trickle.cli.running import _in_order
+    from airflow_trickle.plan.build import plan_path
+
+    captured = "sources:\n  s: {path: /data/s, format: parquet}\n"
+    for name, sources in (("a", "sources: [s]\n"), ("b", captured), ("c", captured)):
+        text = f"pipeline: {name}\n{sources}stream_tables:\n  t_{name}: {{query: SELECT * FROM s}}\n"
+        (tmp_path / f"{name}.yaml").write_text(text)
+    plans = list(plan_path(tmp_path).plans)
+
+    assert [plan.pipeline for plan in _in_order(plans)] == ["b", "a", "c"]

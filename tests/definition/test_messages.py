@@ -69,7 +69,8 @@ def table(options):
         ),
         (
             top("sources: {a: {tabel: x.y}}"),
-            "p.yaml:2:15: source 'a': unknown key 'tabel'. Did you mean 'table'? Allowed keys: description and table.",
+            "p.yaml:2:15: source 'a': unknown key 'tabel'. Did you mean 'table'? "
+            "Allowed keys: capture, description, format, options, path, schema, table and watermark.",
         ),
         (
             f"pipelin: p\n{TABLE}",
@@ -182,7 +183,8 @@ def table(options):
         ),
         (
             top("sources: {a: b.c}"),
-            "p.yaml:2:14: source 'a' is the text 'b.c', but must be a mapping such as {} or {table: namespace.name}.",
+            "p.yaml:2:14: source 'a' is the text 'b.c', but must be a mapping such as {}, "
+            "{table: namespace.name} or {path: /data/x, format: parquet}.",
         ),
         (
             top("sources: {a: {table: 'b c'}}"),

@@ -93,6 +93,7 @@ RETRIED = {
     errors.LeaseHeld: True,
     errors.SparkUnavailable: True,
     errors.RefreshFailed: True,
+    errors.CaptureFailed: True,
     errors.SettingsError: False,
     errors.SourceMissing: False,
     errors.UnsupportedTable: False,

@@ -1,0 +1,55 @@
+"""The task that captures a source which is no Iceberg table."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from airflow.sdk import BaseOperator
+
+from airflow_trickle.operators.failures import told_in_words
+from airflow_trickle.operators.pin import tick_id
+from airflow_trickle.plan.steps import CaptureStep
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+    from airflow_trickle.spark.session import SparkProvider
+
+
+class CaptureOperator(BaseOperator):
+    """Brings the mirror of a source to the source's present state, before the tick is pinned.
+
+    Args:
+        step: what to capture, from the plan.
+        catalog: name of the Iceberg catalog.
+        spark_conn_id: connection that says where Spark runs; it is not used when no file has changed.
+    """
+
+    ui_color = "#fdf3e0"
+
+    def __init__(self, *, step: CaptureStep, catalog: str, spark_conn_id: str, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.step = step
+        self.catalog = catalog
+        self.spark_conn_id = spark_conn_id
+        self._spark: SparkProvider | None = None
+
+    def execute(self, context: Context) -> dict[str, Any]:
+        """Capture, and return what became of the source."""
+        from airflow_trickle.engine.capture.capture import capture
+        from airflow_trickle.hooks.connections import connection_fields
+        from airflow_trickle.hooks.spark import TrickleSparkHook
+        from airflow_trickle.lakehouse.catalog import open_lakehouse
+        from airflow_trickle.spark.session import SparkProvider
+
+        with told_in_words():
+            target = TrickleSparkHook(self.spark_conn_id).get_conn()
+            with open_lakehouse(self.catalog) as lake, SparkProvider(target) as spark:
+                self._spark = spark
+                result = capture(lake, self.step, tick_id(self.dag_id, context["run_id"]), spark, connection_fields)
+        return result.model_dump(mode="json")
+
+    def on_kill(self) -> None:
+        """Stop the query on Spark: without its client it would go on and starve the next one."""
+        if self._spark is not None:
+            self._spark.interrupt()
