@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from benchmarks import analysis, commits, differential, idle, parsing
+from benchmarks import analysis, commits, differential, growth, idle, parsing
 
 PARTS = {
     "analysis": analysis.main,
@@ -12,6 +12,7 @@ PARTS = {
     "idle": idle.main,
     "commits": commits.main,
     "differential": differential.main,
+    "growth": growth.main,
 }
 
 

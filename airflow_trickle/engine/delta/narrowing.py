@@ -9,7 +9,7 @@ join that reads R itself.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from sqlglot import TokenType
@@ -21,6 +21,7 @@ from airflow_trickle.blocks.shapes import Select, Span, TableName
 from airflow_trickle.engine.delta.context import Context, Scope, Version
 from airflow_trickle.engine.delta.ranges import Ranges
 from airflow_trickle.engine.delta.terms import Term
+from airflow_trickle.engine.zset import quoted
 
 _ROW_BY_ROW = (JoinKind.INNER, JoinKind.CROSS)
 _LEFT_DECIDES = (JoinKind.LEFT, JoinKind.SEMI, JoinKind.ANTI)
@@ -113,21 +114,38 @@ class Narrowing:
 
     def narrowed(self, term: Term) -> Term:
         """The same rows, told with more conditions."""
-        changed = [at for at, version in enumerate(term.versions) if version is Version.DELTA]
-        whole = len(term.versions) == len(self._select.sources)
-        if len(changed) != 1 or not whole or not self._is_plain():
-            return term
-        ranges = {(changed[0], name): known for name, known in self.relations.changes(changed[0]).items()}
         where: list[str] = []
         on: dict[int, list[str]] = {}
-        while found := next(self._more(ranges), None):
-            at, column, known, join = found
-            ranges[at, column.name] = known
+        for at, column, known, join in self._said(term):
             if join is None:
                 where.append(known.holds(column.text))
             else:
-                on.setdefault(join, []).append(known.holds(column.text))
+                on.setdefault(at, []).append(known.holds(column.text))
         return replace(term, conditions=(*term.conditions, *where), on={at: tuple(texts) for at, texts in on.items()})
+
+    def known(self, term: Term) -> dict[tuple[int, str], Ranges]:
+        """By relation and folded column: between which values it lies in every row of a term."""
+        changed = self._changed(term)
+        if changed is None:
+            return {}
+        found = {(changed, name): known for name, known in self.relations.changes(changed).items()}
+        return found | {(at, column.name): known for at, column, known, _ in self._said(term)}
+
+    def _changed(self, term: Term) -> int | None:
+        changed = [at for at, version in enumerate(term.versions) if version is Version.DELTA]
+        whole = len(term.versions) == len(self._select.sources)
+        return changed[0] if len(changed) == 1 and whole and self._is_plain() else None
+
+    def _said(self, term: Term) -> list[tuple[int, ColumnName, Ranges, int | None]]:
+        changed = self._changed(term)
+        if changed is None:
+            return []
+        ranges = {(changed, name): known for name, known in self.relations.changes(changed).items()}
+        said = []
+        while found := next(self._more(ranges), None):
+            ranges[found[0], found[1].name] = found[2]
+            said.append(found)
+        return said
 
     def _is_plain(self) -> bool:
         kinds = {source.kind for source in self._select.sources[1:]}
@@ -164,3 +182,22 @@ class Narrowing:
                     rows.append(known.holds(other.text))
                     partners.append(known.holds(one.text))
         return rows, partners
+
+    def in_subqueries(self, term: Term, subqueries: Iterable[tuple[Select, Scope]]) -> dict[int, str]:
+        """By where a table's name stands in a subquery: which of its rows can meet a row of the term.
+
+        For ``outer.a = inner.b`` in the WHERE of the subquery, these are the rows whose b lies where a lies.
+        """
+        ranges, enough = self.known(term), {}
+        for select, scope in subqueries if ranges else ():
+            inner = Relations(self._context, select, scope)
+            hidden = {inner.alias(at) for at in range(len(select.sources))}
+            for pair in equalities(self._context, select.where):
+                for one, other in (pair, pair[::-1]):
+                    here, there = inner.find(one), self.relations.find(other)
+                    if here is None or there is None or other.qualifier is None or other.qualifier in hidden:
+                        continue
+                    known = ranges.get((there, other.name))
+                    if known is not None and (inner.types(here) or {}).get(one.name) == known.type:
+                        enough[select.sources[here].relation.span.start] = known.holds(quoted(one.name))
+        return enough

@@ -37,7 +37,16 @@ class Block:
 
     def row_terms(self) -> list[Term]:
         """The change of the rows that FROM and WHERE give."""
-        return [*self.joins.terms(), *self._asked_terms(self._row_expressions())]
+        return [*self._joined_terms(), *self._asked_terms(self._row_expressions())]
+
+    def _joined_terms(self) -> list[Term]:
+        """The terms of the joins; subqueries read what their rows can meet."""
+        inner = [
+            (select, self.scope)
+            for subquery in self.context.blocks.subqueries(*expressions(self.select))
+            if (select := _plain_select(subquery.query)) is not None
+        ]
+        return [replace(term, enough=self.narrowing.in_subqueries(term, inner)) for term in self.joins.terms()]
 
     def plain_terms(self) -> list[Term]:
         """The same, with the subqueries of the columns: all that a SELECT without groups needs."""
@@ -45,7 +54,7 @@ class Block:
         if star is not None:
             # It would hold the weight of the changed rows.
             raise NotInBlocks("a star inside a function is recomputed in full", star)
-        return [*self.joins.terms(), *self._asked_terms(expressions(self.select))]
+        return [*self._joined_terms(), *self._asked_terms(expressions(self.select))]
 
     def star_in_call(self) -> int | None:
         """Where a star stands inside a function."""
