@@ -53,8 +53,8 @@ def test_a_query_that_only_runs_in_full_is_refused_before_anything_runs(one: Wor
     with pytest.raises(DefinitionError) as caught:
         one.tick()
     assert str(caught.value) == (
-        f"{one.yaml}:7:9: the query of stream table 's' cannot be refreshed from changes: rand() answers differently "
-        f"on every run (line 2 of the query)."
+        f"{one.yaml}:8:9: stream table 's': refresh_mode: DIFFERENTIAL is not possible, because rand() answers "
+        f"differently on every run. Take that out of the query, or set refresh_mode: AUTO or FULL."
     )
     assert not one.outside.table_exists("default.s")
 
@@ -80,7 +80,7 @@ def test_a_query_that_only_runs_in_full_is_refused_before_anything_runs(one: Wor
 def test_a_query_that_turns_out_to_need_a_full_refresh_publishes_nothing(one: World, query: str, why: str) -> None:
     defined(one, query)
     before = one.rows("s")
-    one.append("t", row(3))
+    one.append("t", row(3, k=3))
     assert error_of(one) == (
         f"{one.yaml}:5:3: stream table 's' cannot be refreshed from changes, because {why}. Nothing was published. Set "
         f"refresh_mode: AUTO to have it recomputed in full when needed."
