@@ -40,23 +40,25 @@ class Names:
     """Names for views that people can read, and that no word of the query means already."""
 
     def __init__(self, query: str) -> None:
+        # Also words inside literals and comments: then a name of ours can be nothing but what it was given to.
         self._words = {word.casefold() for word in _WORD.findall(query)}
-        self._given: set[str] = set()
+        #: By folded name, since Spark does not tell upper from lower case.
+        self._given: dict[str, str] = {}
 
     def give(self, wanted: str, *, count: bool = False) -> str:
         """A name like the wanted one; with ``count`` it has a number from the start."""
-        plain = re.sub(r"\W", "_", wanted)
+        plain = re.sub(r"\W", "_", wanted, flags=re.ASCII)
         name, number = (f"{plain}_1", 1) if count else (plain, 1)
-        while name.casefold() in self._words | self._given:
+        while name.casefold() in self._words or name.casefold() in self._given:
             number += 1
             name = f"{plain}_{number}"
-        self._given.add(name.casefold())
+        self._given[name.casefold()] = name
         return name
 
     def shown(self, sql: str) -> str:
         """SQL without the quotes around the names that were given; they need none."""
-        for name in self._given:
-            sql = re.sub(re.escape(quoted(name)), name, sql, flags=re.IGNORECASE)
+        for name in self._given.values():
+            sql = sql.replace(quoted(name), name)
         return sql
 
 
