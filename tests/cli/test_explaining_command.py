@@ -69,7 +69,7 @@ def test_an_input_that_is_not_read(shop: Shell) -> None:
     outcome = shop("explain", "totals", "--delta", "--changed", "order")
     assert (outcome.code, outcome.out) == (1, "")
     assert outcome.err == (
-        "Error: Stream table 'totals' does not read 'order', so it cannot be said to have changed. It reads: orders.\n"
+        "error: Stream table 'totals' does not read 'order', so it cannot be said to have changed. It reads: orders.\n"
     )
 
 
