@@ -15,6 +15,7 @@ from airflow_trickle.results import TableResult, Verification
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from airflow_trickle.engine.explain import ExplainedChange
     from airflow_trickle.spark.session import SparkProvider
 
 
@@ -117,6 +118,29 @@ class Pipeline:
         steps = [step for step in self.plan.tables if step.name in wanted]
         with open_lakehouse(self.plan.catalog) as lake, self._spark(spark) as provider:
             return {step.name: verify(lake, step, self.name, provider, limit) for step in steps}
+
+    def explain_change(
+        self, table: str, changed: Collection[str] = (), spark: SparkSession | None = None
+    ) -> ExplainedChange:
+        """The SQL by which a table is refreshed from changes, step by step; nothing is computed.
+
+        Args:
+            table: the name of the table.
+            changed: names of the inputs to take for changed; none means all.
+            spark: a session to ask for types instead of the configured Spark.
+
+        Raises:
+            UnknownInput: the table does not read an input of that name.
+            SourceMissing: the catalog does not have an input, so its columns are not known.
+        """
+        from airflow_trickle.engine.explain import chosen_inputs, explain_change
+        from airflow_trickle.lakehouse.catalog import open_lakehouse
+
+        wanted = self._wanted([table])
+        step = next(one for one in self.plan.tables if one.name in wanted)
+        inputs = chosen_inputs(step, changed)
+        with open_lakehouse(self.plan.catalog) as lake, self._spark(spark) as provider:
+            return explain_change(lake, step, provider, inputs)
 
     def _wanted(self, names: Collection[str] | bool) -> frozenset[str]:
         """The tables of some names, all of them known; True stands for all."""

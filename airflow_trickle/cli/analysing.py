@@ -8,14 +8,17 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 from rich.text import Text
 
+from airflow_trickle.cli.explaining import explain_delta
 from airflow_trickle.cli.opening import (
     NoPipeline,
     PathArgument,
+    SparkUrl,
     UnknownTable,
     did_you_mean,
     matching,
     planned,
     unknown_table,
+    use_spark,
 )
 from airflow_trickle.cli.output import AsJson, complain, counted, error_json, out, print_json, print_not_planned
 from airflow_trickle.cli.tables import print_table
@@ -36,16 +39,36 @@ def register(app: typer.Typer) -> None:
         app.command()(command)
 
 
-def explain(table: TableArgument, path: PathArgument = Path("dags"), as_json: AsJson = False) -> None:
+def explain(
+    table: TableArgument,
+    path: PathArgument = Path("dags"),
+    delta: Annotated[
+        bool, typer.Option("--delta", help="Show the SQL by which it is refreshed from changes; nothing is computed.")
+    ] = False,
+    changed: Annotated[
+        str, typer.Option("--changed", metavar="A,B", help="With --delta: only these inputs changed; default all.")
+    ] = "",
+    spark: SparkUrl = None,
+    as_json: AsJson = False,
+) -> None:
     """Show all that is known of one stream table, and why."""
     from airflow_trickle.plan.explain_table import explain_table_json, explain_table_text
 
+    if changed and not delta:
+        raise typer.BadParameter("It tells which inputs changed for --delta, which is missing.", param_hint="--changed")
+    use_spark(spark)
     project = planned(path)
     identifiers = [each.identifier for plan in project.plans for each in plan.tables]
     identifier = matching(identifiers, table)
     if identifier is None:
         _refuse(unknown_table(table, path, identifiers, project), project.problems, as_json=as_json)
-    if as_json:
+    if delta:
+        plan, step = next((plan, one) for plan in project.plans for one in plan.tables if one.identifier == identifier)
+        wanted = [name.strip() for name in changed.split(",") if name.strip()]
+        explain_delta(plan, step, wanted, as_json=as_json, more={"errors": _errors(project.problems)})
+        if not as_json:
+            _blank_line(project)
+    elif as_json:
         print_json({**explain_table_json(project, identifier), "errors": _errors(project.problems)})
     else:
         _print_lines(explain_table_text(project, identifier))

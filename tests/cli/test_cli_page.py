@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import shlex
+from pathlib import Path
+
+import pyarrow as pa
 
 from tests.cli.conftest import Shell
 from tests.test_docs import MARK, blocks
 
 
-def test_the_page_shows_what_the_commands_print(shell: Shell) -> None:
+def test_the_page_shows_what_the_commands_print(shell: Shell, spark_home: Path) -> None:
+    # explain --delta asks the catalog for columns.
+    for name, columns in (("red_edges", ("src", "dst")), ("blue_edges", ("src", "dst")), ("reach", ("n",))):
+        shell.source(name, [], pa.schema([(column, pa.int64()) for column in columns]))
     mine = [block for block in blocks() if block.page.name == "cli.md"]
     (pipeline,) = [block.body for block in mine if block.info == MARK]
     (drawing,) = [block.body for block in mine if block.info == "mermaid"]

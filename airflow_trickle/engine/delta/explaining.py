@@ -1,0 +1,109 @@
+"""How the change of a table would be computed, step by step: Spark is asked for types only, and nothing is computed."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from airflow_trickle.engine.delta.bench import SparkBench
+from airflow_trickle.engine.delta.context import Column
+from airflow_trickle.engine.zset import quoted
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_WORD = re.compile(r"\w+")
+#: What a step is about -> what to call it; {} is the name that stands there.
+_NAMED = (
+    (re.compile(r"(\S+) after"), "{}_after"),
+    (re.compile(r"(\S+) before"), "{}_before"),
+    (re.compile(r"the change of a derived table"), "derived_changes"),
+    (re.compile(r"the change of (\S+)"), "{}_changes"),
+    (re.compile(r"the keys\b.*"), "keys"),
+    (re.compile(r"whether any row changed"), "any_change"),
+    (re.compile(r"the changed rows\b.*"), "changed_rows"),
+)
+
+
+@dataclass(frozen=True)
+class Step:
+    """One part of a change: a query under a name; ``kept``: computed once, else it is only a name."""
+
+    name: str
+    about: str
+    sql: str
+    kept: bool
+
+
+class Names:
+    """Names for views that people can read, and that no word of the query means already."""
+
+    def __init__(self, query: str) -> None:
+        # Also words inside literals and comments: then a name of ours can be nothing but what it was given to.
+        self._words = {word.casefold() for word in _WORD.findall(query)}
+        #: By folded name, since Spark does not tell upper from lower case.
+        self._given: dict[str, str] = {}
+
+    def give(self, wanted: str, *, count: bool = False) -> str:
+        """A name like the wanted one; with ``count`` it has a number from the start."""
+        plain = re.sub(r"\W", "_", wanted, flags=re.ASCII)
+        name, number = (f"{plain}_1", 1) if count else (plain, 1)
+        while name.casefold() in self._words or name.casefold() in self._given:
+            number += 1
+            name = f"{plain}_{number}"
+        self._given[name.casefold()] = name
+        return name
+
+    def shown(self, sql: str) -> str:
+        """SQL without the quotes around the names that were given; they need none."""
+        for name in self._given.values():
+            sql = sql.replace(quoted(name), name)
+        return sql
+
+
+class ExplainingBench:
+    """A workbench on which every part has rows, and none is computed."""
+
+    def __init__(self, spark: SparkSession, names: Names, views: list[str]) -> None:
+        self._spark = spark
+        self._names = names
+        self._views = views
+        self._asked = SparkBench(spark, views)
+        self.steps: list[Step] = []
+
+    def view(self, sql: str, about: str) -> str:
+        """Names a query."""
+        return self._step(sql, about, kept=False)
+
+    def keep(self, sql: str, about: str) -> str | None:
+        """Names a query whose result would be computed once; it is taken to have rows."""
+        return self._step(sql, about, kept=True)
+
+    def columns(self, sql: str) -> list[Column]:
+        """The columns of a query's result."""
+        return self._asked.columns(sql)
+
+    def resolves(self, sql: str) -> bool:
+        """Whether Spark accepts a query."""
+        return self._asked.resolves(sql)
+
+    def frame(self, sql: str) -> DataFrame:
+        """The result of a query, which has no rows, since no input has any."""
+        return self._asked.frame(sql)
+
+    def _step(self, sql: str, about: str, *, kept: bool) -> str:
+        wanted, count = _name_of(about)
+        name = self._names.give(wanted, count=count)
+        self._asked.frame(sql).createOrReplaceTempView(name)
+        self._views.append(name)
+        self.steps.append(Step(name, about, self._names.shown(sql), kept))
+        return name
+
+
+def _name_of(about: str) -> tuple[str, bool]:
+    for pattern, name in _NAMED:
+        found = pattern.fullmatch(about)
+        if found is not None:
+            return name.format(*found.groups()), not found.groups()
+    return "step", True

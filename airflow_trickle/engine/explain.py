@@ -1,0 +1,178 @@
+"""What refreshing a table from changes would run: its SQL, over inputs without rows."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from airflow_trickle.blocks.check import blocks_of
+from airflow_trickle.blocks.layout import laid_out
+from airflow_trickle.blocks.shapes import NotInBlocks
+from airflow_trickle.engine.delta.context import Context, InputViews, Views
+from airflow_trickle.engine.delta.explaining import ExplainingBench, Names, Step
+from airflow_trickle.engine.delta.program import change_of
+from airflow_trickle.engine.failures import explained
+from airflow_trickle.engine.inputs import query_over
+from airflow_trickle.engine.zset import WEIGHT
+from airflow_trickle.errors import SourceMissing, TrickleError
+from airflow_trickle.lakehouse.catalog import Lakehouse
+from airflow_trickle.lakehouse.columns import spark_schema
+from airflow_trickle.plan.steps import InputKind, InputRef, TableStep
+from airflow_trickle.results import Mode
+from airflow_trickle.spark.active import activated, configured
+from airflow_trickle.spark.session import SparkProvider
+from airflow_trickle.spark.tuning import SESSION_SETTINGS
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+    from pyspark.sql.types import StructType
+
+
+class UnknownInput(TrickleError):
+    """A table is said to have changed that the query does not read: the message lists those that it reads."""
+
+
+@dataclass(frozen=True)
+class InputStates:
+    """An input, and what its states are called in the SQL; without change there is one state only."""
+
+    ref: InputRef
+    before: str | None
+    after: str
+    changes: str | None
+
+
+@dataclass(frozen=True)
+class ExplainedChange:
+    """How a table is refreshed from changes; ``full_because`` if it is not."""
+
+    inputs: tuple[InputStates, ...] = ()
+    #: The rows of the table so far.
+    published: str = ""
+    steps: tuple[Step, ...] = ()
+    #: The weighted rows that come and go; None if nothing of them can change.
+    change: str | None = None
+    full_because: str | None = None
+
+
+def chosen_inputs(step: TableStep, names: Collection[str]) -> frozenset[str]:
+    """The identifiers of the inputs that are said to have changed; all if none is named.
+
+    Raises:
+        UnknownInput: the query does not read a table of that name.
+    """
+    wanted = {name.casefold() for name in names}
+    found = [ref for ref in step.inputs if {ref.name.casefold(), ref.identifier.casefold()} & wanted]
+    unknown = wanted - {name.casefold() for ref in found for name in (ref.name, ref.identifier)}
+    if unknown:
+        listed = ", ".join(ref.name for ref in step.inputs) or "nothing"
+        raise UnknownInput(
+            f"Stream table '{step.name}' does not read {', '.join(repr(name) for name in sorted(unknown))}, so it "
+            f"cannot be said to have changed. It reads: {listed}."
+        )
+    return frozenset(ref.identifier for ref in (found if names else step.inputs))
+
+
+def why_never(step: TableStep) -> str | None:
+    """Why a table is never refreshed from changes, where the plan alone tells."""
+    if step.scc_id is not None:
+        return "it is part of a cycle, which is brought to its fixed point as a whole"
+    return step.reason if step.mode == Mode.FULL.value else None
+
+
+def explain_change(lake: Lakehouse, step: TableStep, spark: SparkProvider, changed: frozenset[str]) -> ExplainedChange:
+    """The SQL by which a table would be refreshed if the inputs of some identifiers changed.
+
+    The inputs' columns are those in the catalog. Nothing is computed, and no data file is opened.
+
+    Raises:
+        SourceMissing: the catalog does not have an input, so its columns are not known.
+        TrickleError: Spark does not accept the query, or cannot be reached.
+    """
+    why = why_never(step)
+    if why is not None:
+        return ExplainedChange(full_because=why)
+    columns = {ref.identifier: _columns(lake, ref) for ref in step.inputs}
+    session, views = spark.session, list[str]()
+    try:
+        with (
+            explained(step, lake.catalog.properties.get("warehouse", ""), "explained"),
+            activated(session),
+            configured(session, SESSION_SETTINGS, put_back=spark.borrowed),
+        ):
+            return _explained(session, step, columns, changed, views)
+    except NotInBlocks as error:
+        return ExplainedChange(full_because=error.why)
+    finally:
+        for view in views:
+            with suppress(Exception):  # the session may be gone; its views went with it
+                session.catalog.dropTempView(view)
+
+
+def _columns(lake: Lakehouse, ref: InputRef) -> dict[str, object]:
+    table = lake.table(ref.identifier)
+    if table is None:
+        todo = "Create it" if ref.kind is InputKind.SOURCE else "Refresh it once with `trickle run`"
+        raise SourceMissing(
+            f"{ref.declared_at}: the columns of '{ref.name}' ({ref.identifier}) are not known, since catalog "
+            f"'{lake.name}' does not have it. {todo}, then ask again."
+        )
+    return spark_schema(table.metadata.schema(), ref.identifier, by_id=False)
+
+
+def _explained(
+    session: SparkSession,
+    step: TableStep,
+    columns: dict[str, dict[str, object]],
+    changed: frozenset[str],
+    views: list[str],
+) -> ExplainedChange:
+    from pyspark.sql.types import StructType
+
+    blocks, query = blocks_of(step.query)
+    names = Names(step.query)
+    states = {
+        ref.identifier: _states(
+            session, ref, StructType.fromJson(columns[ref.identifier]), names, views, ref.identifier in changed
+        )
+        for ref in step.inputs
+    }
+    result = session.sql(query_over(step, {name: one.after for name, one in states.items()}))
+    published = _empty(session, names.give("published"), result.schema, views)
+    bench = ExplainingBench(session, names, views)
+    tables = {ref.start: InputViews(_views(states[ref.identifier]), ref.alias) for ref in step.references}
+    sql = change_of(Context(blocks, tables, bench), query, published)
+    if sql is not None:
+        bench.frame(sql)
+    return ExplainedChange(
+        inputs=tuple(states.values()),
+        published=published,
+        steps=tuple(Step(one.name, one.about, laid_out(one.sql), one.kept) for one in bench.steps),
+        change=None if sql is None else laid_out(names.shown(sql)),
+    )
+
+
+def _states(
+    session: SparkSession, ref: InputRef, rows: StructType, names: Names, views: list[str], changed: bool
+) -> InputStates:
+    from pyspark.sql.types import LongType, StructField, StructType
+
+    after = _empty(session, names.give(f"{ref.name}_after"), rows, views)
+    if not changed:
+        return InputStates(ref, None, after, None)
+    before = _empty(session, names.give(f"{ref.name}_before"), rows, views)
+    weighted = StructType([*rows.fields, StructField(WEIGHT, LongType())])
+    return InputStates(ref, before, after, _empty(session, names.give(f"{ref.name}_changes"), weighted, views))
+
+
+def _views(states: InputStates) -> Views:
+    return Views(states.before or states.after, states.after, states.changes)
+
+
+def _empty(session: SparkSession, name: str, columns: StructType, views: list[str]) -> str:
+    """A view without rows."""
+    session.createDataFrame([], columns).createOrReplaceTempView(name)
+    views.append(name)
+    return name
