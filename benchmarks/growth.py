@@ -33,9 +33,9 @@ def main() -> None:
             shutil.rmtree(folder, ignore_errors=True)
         print(f"{size} rows done", flush=True)
     print(f"{'query':<16}" + "".join(f"{size:>9}" for size in sizes) + f"{'growth':>9}", flush=True)
-    for name, seconds in found.items():
-        shown = "".join(f"{one:>9.2f}" for one in seconds)
-        print(f"{name:<16}{shown}{seconds[-1] / seconds[0]:>8.1f}x", flush=True)
+    for name, those in found.items():
+        shown = "".join(f"{one:>9.2f}" for one in those)
+        print(f"{name:<16}{shown}{those[-1] / those[0]:>8.1f}x", flush=True)
 
 
 def _measured(folder: Path, scale: float, wanted: list[str]) -> dict[str, float]:

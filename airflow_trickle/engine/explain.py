@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from airflow_trickle.blocks.check import blocks_of
 from airflow_trickle.blocks.layout import laid_out
 from airflow_trickle.blocks.shapes import NotInBlocks
-from airflow_trickle.engine.delta.context import Context, InputViews, Views
+from airflow_trickle.engine.delta.context import Context, InputViews, Published, Views
 from airflow_trickle.engine.delta.explaining import ExplainingBench, Names, Step
 from airflow_trickle.engine.delta.program import change_of
 from airflow_trickle.engine.failures import explained
@@ -143,14 +143,15 @@ def _explained(
     published = _empty(session, names.give("published"), result.schema, views)
     bench = ExplainingBench(session, names, views)
     tables = {ref.start: InputViews(_views(states[ref.identifier]), ref.alias) for ref in step.references}
-    sql = change_of(Context(blocks, tables, bench), query, published)
-    if sql is not None:
-        bench.frame(sql)
+    types = tuple(column.dataType.simpleString() for column in result.schema.fields)
+    found = change_of(Context(blocks, tables, bench), query, Published(published, tuple(result.columns), types))
+    if found is not None:
+        bench.frame(found.sql)
     return ExplainedChange(
         inputs=tuple(states.values()),
         published=published,
         steps=tuple(Step(one.name, one.about, laid_out(one.sql), one.kept) for one in bench.steps),
-        change=None if sql is None else laid_out(names.shown(sql)),
+        change=None if found is None else laid_out(names.shown(found.sql)),
     )
 
 

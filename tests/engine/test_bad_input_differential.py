@@ -10,6 +10,7 @@ import pytest
 from pyiceberg.types import LongType
 
 from airflow_trickle import Mode, TableResult, TickFailed
+from airflow_trickle.engine.choose import Choice
 from airflow_trickle.errors import DefinitionError
 from tests.engine.world import World
 
@@ -164,7 +165,7 @@ def test_a_failure_that_no_state_of_the_inputs_has_is_told_where_changes_were_as
 def test_a_failure_that_no_state_of_the_inputs_has_makes_auto_compute_in_full(
     mixed: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("airflow_trickle.engine.differential._SMALL", 0)
+    monkeypatch.setattr("airflow_trickle.engine.publish.choose", lambda *_: Choice(full=False, why=""))
     defined(mixed, MIX, "AUTO")
     mix(mixed)
     assert told(mixed.tick()["s"]) == (

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from airflow_trickle.engine.delta.bench import SparkBench
 from airflow_trickle.engine.delta.context import Column
+from airflow_trickle.engine.delta.ranges import Ranges
 from airflow_trickle.engine.zset import quoted
 
 if TYPE_CHECKING:
@@ -21,6 +23,9 @@ _NAMED = (
     (re.compile(r"the change of a derived table"), "derived_changes"),
     (re.compile(r"the change of (\S+)"), "{}_changes"),
     (re.compile(r"the keys\b.*"), "keys"),
+    (re.compile(r"what the changed rows add to each group\b.*"), "gains"),
+    (re.compile(r"the groups that lost a row"), "losers"),
+    (re.compile(r"the distinct rows that came"), "new_rows"),
     (re.compile(r"whether any row changed"), "any_change"),
     (re.compile(r"the changed rows\b.*"), "changed_rows"),
 )
@@ -87,6 +92,10 @@ class ExplainingBench:
     def resolves(self, sql: str) -> bool:
         """Whether Spark accepts a query."""
         return self._asked.resolves(sql)
+
+    def ranges(self, view: str) -> Mapping[str, Ranges]:
+        """Between which values a view lies: not known, since it has no rows."""
+        return {}
 
     def frame(self, sql: str) -> DataFrame:
         """The result of a query, which has no rows, since no input has any."""
