@@ -287,11 +287,11 @@ def replaced(published: Published, which: str, *after: str) -> Change:
     if published.placed is None:
         parts = [weighted(sql, 1) for sql in after]
         before = weighted(f"SELECT * FROM {quoted(published.rows)} {alias} WHERE {which}", -1)
-        return Change(" UNION ALL ".join([before, *parts]))
+        return Change(" UNION ALL ".join([*parts, before]))
     nowhere = f"CAST(NULL AS STRING) AS {FILE}, CAST(NULL AS BIGINT) AS {POSITION}"
     parts = [f"SELECT *, CAST(1 AS BIGINT) AS {WEIGHT}, {nowhere} FROM ({sql})" for sql in after]
     placed = f"{names}, CAST(-1 AS BIGINT) AS {WEIGHT}, {FILE}, {POSITION} FROM {quoted(published.placed)}"
-    return Change(" UNION ALL ".join([f"SELECT {placed} {alias} WHERE {which}", *parts]), placed=True)
+    return Change(" UNION ALL ".join([*parts, f"SELECT {placed} {alias} WHERE {which}"]), placed=True)
 
 
 def weighted(sql: str, weight: int) -> str:

@@ -49,6 +49,7 @@ def change_of_distinct(context: Context, delta: str, new: str) -> Change | None:
 
 def gain_of_distinct(context: Context, delta: str, published: Published) -> Change | None:
     """The distinct rows that came and are not published yet, for a query whose rows only grew."""
+    _require_types([Column(name, kind) for name, kind in zip(published.columns, published.types, strict=True)])
     names = numbered(len(published.columns))
     kinds = zip(names, published.types, strict=True)
     cast = ", ".join(f"CAST({name} AS {kind}) AS {name}" for name, kind in kinds)
@@ -72,6 +73,12 @@ def gain_of_distinct(context: Context, delta: str, published: Published) -> Chan
     )
 
 
+def _require_types(columns: Sequence[Column]) -> None:
+    for column in columns:
+        if "void" in column.type:
+            raise NotInBlocks(f"column '{column.name}' is NULL without a type; write CAST(NULL AS …)")
+
+
 def _within(context: Context, view: str, columns: Sequence[str]) -> str:
     """That a row lies where the rows of a view with numbered columns lie, as conditions behind others."""
     ranges = context.bench.ranges(view)
@@ -88,9 +95,7 @@ def change_of_set(
     sides: tuple[tuple[str | None, str | None], tuple[str | None, str | None]],
 ) -> Change | None:
     """The change of a set operation, from the change and the present rows of each side."""
-    for column in columns:
-        if "void" in column.type:
-            raise NotInBlocks(f"column '{column.name}' is NULL without a type; write CAST(NULL AS …)")
+    _require_types(columns)
     names = numbered(len(columns))
     listed = ", ".join(names)
     view = _keep_changes(context, columns, sides)

@@ -1,0 +1,77 @@
+"""Conditions that follow from a change: they are in the SQL where they hold, and nowhere else."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql.types import IntegerType, LongType, StructField, StructType
+
+from tests.engine.delta.judge import Case, Rows, change
+
+T = StructType([StructField("k", IntegerType()), StructField("v", IntegerType())])
+U = StructType([StructField("k", IntegerType()), StructField("w", IntegerType()), StructField("big", LongType())])
+
+BEFORE: Rows = {"t": [(1, 1), (2, 2), (500, 3), (None, 4)], "u": [(1, 10, 1), (2, 20, 2), (500, 30, 500)]}
+#: Rows of t with key 2 come and go; u stays.
+AFTER: Rows = {"t": [(1, 1), (2, 7), (500, 3), (None, 4)], "u": BEFORE["u"]}
+
+
+def sql_of(spark: SparkSession, query: str, before: Rows = BEFORE, after: Rows = AFTER) -> str:
+    """The SQL of the change, which is checked to be right."""
+    case = Case(query, {"t": T, "u": U}, before, after)
+    found, wanted = change(spark, case)
+    assert found == wanted
+    return " ".join([str(case.sql), *case.steps])
+
+
+def within(column: str) -> str:
+    return re.escape(f"({column} >= 2 AND {column} <= 2)")
+
+
+@pytest.mark.parametrize(
+    ("query", "column"),
+    [
+        ("SELECT t.v, u.w FROM t JOIN u ON t.k = u.k", "u.k"),
+        ("SELECT t.v, u.w FROM t, u WHERE u.k = t.k AND u.w > 5", "u.k"),
+        ("SELECT t.v, x.w FROM t JOIN u ON t.k = u.k JOIN u AS x ON x.k = u.k", "x.k"),
+        ("SELECT t.v FROM t LEFT SEMI JOIN u ON t.k = u.k", "u.k"),
+        ("SELECT t.v FROM t LEFT ANTI JOIN u ON u.k = t.k", "u.k"),
+        ("SELECT u.w, t.v FROM u LEFT JOIN t ON t.k = u.k", "u.k"),
+        ("SELECT w FROM u WHERE EXISTS (SELECT 1 FROM t WHERE t.k = u.k)", "u.k"),
+        ("SELECT w FROM u WHERE NOT EXISTS (SELECT 1 FROM t WHERE t.k = u.k AND v > 1)", "`k`"),
+        ("SELECT v FROM t WHERE NOT EXISTS (SELECT 1 FROM u WHERE u.k = t.k)", "`k`"),
+        ("SELECT w, (SELECT max(v) FROM t WHERE t.k = u.k) AS m FROM u", "u.k"),
+        ("SELECT k, sum(v) AS s, collect_set(v) AS c FROM t GROUP BY k", "(k)"),
+    ],
+)
+def test_a_range_of_changed_keys_is_said_of_their_partners(spark: SparkSession, query: str, column: str) -> None:
+    assert re.search(within(column), sql_of(spark, query)), query
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        # Rows of u without a partner are part of the result.
+        "SELECT t.v, u.w FROM t RIGHT JOIN u ON t.k = u.k",
+        "SELECT t.v, u.w FROM t FULL JOIN u ON t.k = u.k",
+        # Only one of the two has to hold.
+        "SELECT t.v, u.w FROM t JOIN u ON t.k = u.k OR t.v = u.w",
+        # Other types compare by other rules.
+        "SELECT t.v, u.w FROM t JOIN u ON t.k = u.big",
+        # Not an equality of two columns.
+        "SELECT t.v, u.w FROM t JOIN u ON t.k = u.k + 0",
+        "SELECT t.v, u.w FROM t JOIN u ON t.k <=> u.k",
+    ],
+)
+def test_where_a_range_does_not_follow_nothing_is_said(spark: SparkSession, query: str) -> None:
+    assert not re.search(r">= 2 AND", sql_of(spark, query)), query
+
+
+def test_a_null_among_the_changed_keys_is_no_partner_but_is_a_group(spark: SparkSession) -> None:
+    after: Rows = {"t": [*BEFORE["t"], (None, 9), (2, 9)], "u": BEFORE["u"]}
+    joined = sql_of(spark, "SELECT t.v, u.w FROM t JOIN u ON t.k = u.k", after=after)
+    assert "IS NULL" not in joined
+    grouped = sql_of(spark, "SELECT k, collect_set(v) AS c, sum(v) AS s FROM t GROUP BY k", after=after)
+    assert "OR (k) IS NULL" in grouped
