@@ -67,7 +67,7 @@ def _run(folder: Path, scale: float, shares: list[float], wanted: list[str]) -> 
             full, diff = results[f"{name}_full"], results[f"{name}_diff"]
             assert (str(full.mode), str(diff.mode)) == ("FULL", "DIFFERENTIAL"), (full, diff)
             assert (full.rows_inserted, full.rows_deleted) == (diff.rows_inserted, diff.rows_deleted)
-            auto = results[f"{name}_auto"]
+            auto = results[f"{name}_then_auto"]
             ratio, best = full.seconds / diff.seconds, min(full.seconds, diff.seconds) / auto.seconds
             shown = f"{name:<16}{share:>9.2%}{full.seconds:>9.2f}{diff.seconds:>9.2f}{ratio:>8.1f}"
             print(f"{shown}{auto.seconds:>9.2f}  {best:>9.2f} {auto.mode}", flush=True)
@@ -103,7 +103,7 @@ def _plain(table: pa.Table) -> pa.Table:
 
 def _pipeline(folder: Path, name: str) -> Pipeline:
     lines = [f"pipeline: {name}", f"sources: [{', '.join(TABLES)}]", "stream_tables:"]
-    for suffix, mode in (("full", "FULL"), ("diff", "DIFFERENTIAL"), ("auto", "AUTO")):
+    for suffix, mode in (("full", "FULL"), ("diff", "DIFFERENTIAL"), ("then_auto", "AUTO")):
         lines += [f"  {name}_{suffix}:", f"    refresh_mode: {mode}", f"    query: {QUERIES[name]}"]
     path = folder / "dags" / f"{name}.yaml"
     path.parent.mkdir(exist_ok=True)

@@ -43,8 +43,11 @@ def test_what_was_measured_counts_more_than_what_is_assumed() -> None:
 
 def test_more_changed_rows_are_expected_to_take_longer_and_fewer_no_less_than_the_quickest_did() -> None:
     known = [past("DIFFERENTIAL", 1.0, rows_in=1000), past("FULL", 8.0, bytes_read=1000 * MIB)]
-    assert choose(Workload(1000 * MIB, 10_000_000, 20_000), known).full
+    assert choose(Workload(1000 * MIB, 10_000_000, 100_000), known).why == "about 1.3 s, in full about 8.0 s"
+    assert choose(Workload(1000 * MIB, 10_000_000, 5_000_000), known).full
     assert choose(Workload(1000 * MIB, 10_000_000, 10), known).why == "about 1.0 s, in full about 8.0 s"
+    slower = [past("DIFFERENTIAL", 5.0, rows_in=1_000_000), *known]
+    assert choose(Workload(1000 * MIB, 10_000_000, 600_000), slower).why == "about 3.4 s, in full about 8.0 s"
 
 
 def test_the_time_that_spark_needs_to_start_does_not_count() -> None:
