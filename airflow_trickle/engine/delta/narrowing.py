@@ -10,13 +10,10 @@ join that reads R itself.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
-
-from sqlglot import TokenType
+from dataclasses import replace
 
 from airflow_trickle.algebra.nodes import JoinKind
-from airflow_trickle.blocks.cursor import Cursor
-from airflow_trickle.blocks.expressions import conjuncts
+from airflow_trickle.blocks.equalities import ColumnName, equalities
 from airflow_trickle.blocks.shapes import Select, Span, TableName
 from airflow_trickle.engine.delta.context import Context, Scope, Version
 from airflow_trickle.engine.delta.ranges import Ranges
@@ -25,43 +22,6 @@ from airflow_trickle.engine.zset import quoted
 
 _ROW_BY_ROW = (JoinKind.INNER, JoinKind.CROSS)
 _LEFT_DECIDES = (JoinKind.LEFT, JoinKind.SEMI, JoinKind.ANTI)
-
-
-@dataclass(frozen=True)
-class ColumnName:
-    """A column as an expression names it; name and qualifier are folded."""
-
-    text: str
-    name: str
-    qualifier: str | None
-
-
-def equalities(context: Context, condition: Span | None) -> Iterator[tuple[ColumnName, ColumnName]]:
-    """The parts ``a = b`` of a conjunction, where both are names."""
-    if condition is None:
-        return
-    for part in conjuncts(context.blocks.cursor(condition)):
-        left = _column(part)
-        if left is None or not part.take(TokenType.EQ):
-            continue
-        right = _column(part)
-        if right is not None and part.done:
-            yield left, right
-
-
-def _column(cursor: Cursor) -> ColumnName | None:
-    names: list[str] = []
-    begin = cursor.at
-    while not cursor.done and cursor.is_name():
-        names.append(cursor.name().strip("`").casefold())
-        if cursor.kind is not TokenType.DOT:
-            break
-        cursor.take(TokenType.DOT)
-    if not 1 <= len(names) <= 2:
-        return None
-    span = Cursor(cursor.text, cursor.tokens, begin, cursor.at).span
-    qualifier = names[0] if len(names) == 2 else None
-    return ColumnName(cursor.text[span.start : span.end], names[-1], qualifier)
 
 
 class Relations:
@@ -158,7 +118,7 @@ class Narrowing:
         said.append((None, self._select.where))
         outer = [(at, source.on) for at, source in enumerate(self._select.sources) if source.kind in _LEFT_DECIDES]
         for join, condition in (*said, *outer):
-            for pair in equalities(self._context, condition):
+            for pair in equalities(self._context.blocks, condition):
                 for one, other in (pair, pair[::-1]):
                     here, there = self.relations.find(one), self.relations.find(other)
                     known = ranges.get((here, one.name)) if here is not None else None
@@ -172,7 +132,7 @@ class Narrowing:
     def partners(self, at: int, condition: Span | None) -> tuple[list[str], list[str]]:
         """For rows that have a partner in the change of a relation: what that says of them, and of the partners."""
         ranges, rows, partners = self.relations.changes(at), [], []
-        for pair in equalities(self._context, condition):
+        for pair in equalities(self._context.blocks, condition):
             for one, other in (pair, pair[::-1]):
                 known = ranges.get(one.name) if self.relations.find(one) == at else None
                 there = self.relations.find(other)
@@ -192,7 +152,7 @@ class Narrowing:
         for select, scope in subqueries if ranges else ():
             inner = Relations(self._context, select, scope)
             hidden = {inner.alias(at) for at in range(len(select.sources))}
-            for pair in equalities(self._context, select.where):
+            for pair in equalities(self._context.blocks, select.where):
                 for one, other in (pair, pair[::-1]):
                     here, there = inner.find(one), self.relations.find(other)
                     if here is None or there is None or other.qualifier is None or other.qualifier in hidden:

@@ -11,11 +11,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from airflow_trickle.blocks.check import expressions
+from airflow_trickle.blocks.equalities import equalities
 from airflow_trickle.blocks.expressions import probe_of, star_in_call
 from airflow_trickle.blocks.shapes import Derived, Item, NotInBlocks, Query, Select, Span, Subquery, SubqueryKind
 from airflow_trickle.engine.delta.context import Context, Scope, Version
 from airflow_trickle.engine.delta.joins import Joins
-from airflow_trickle.engine.delta.narrowing import Narrowing, equalities
+from airflow_trickle.engine.delta.narrowing import Narrowing
 from airflow_trickle.engine.delta.terms import Term, uniform
 from airflow_trickle.engine.zset import RESERVED, WEIGHT, quoted
 
@@ -218,7 +219,7 @@ def _correlated(block: Block, inner: Block, term: Term) -> tuple[list[str], dict
     hidden = {inside.alias(number) for number in range(inner.count)}
     rows: list[str] = []
     enough: dict[int, str] = {}
-    for pair in equalities(block.context, inner.select.where):
+    for pair in equalities(block.context.blocks, inner.select.where):
         for one, other in (pair, pair[::-1]):
             known = inside.changes(at).get(one.name) if inside.find(one) == at else None
             if known is None or other.qualifier is None or other.qualifier in hidden:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from sqlglot import TokenType
-
+from airflow_trickle.blocks.aggregates import argument_of, functions_beside
 from airflow_trickle.blocks.expressions import folded
 from airflow_trickle.blocks.parse import Blocks
 from airflow_trickle.blocks.shapes import Call, Span
@@ -61,44 +60,15 @@ def is_simple(block: Block, span: Span, keys: tuple[Span, ...], calls: list[Call
     blocks = block.context.blocks
     if folded(blocks, span) in {folded(blocks, key) for key in keys}:
         return True
-    cursor = blocks.cursor(span)
-    while not cursor.done:
-        start = cursor.tokens[cursor.at].start
-        call = next((call for call in calls if call.span.start == start), None)
-        if call is not None:
-            while not cursor.done and cursor.tokens[cursor.at].start < call.span.end:
-                cursor.at += 1
-            continue
-        is_call = cursor.peek(1) is TokenType.L_PAREN and cursor.word().isidentifier()
-        if is_call and cursor.word().lower() not in _SIMPLE:
-            return False
-        cursor.at += 1
-    return True
+    return all(word in _SIMPLE for word in functions_beside(blocks, span, calls))
 
 
 def part_of(blocks: Blocks, call: Call, number: int) -> Part | None:
     """The call of an aggregate taken apart; None if it is of a kind that does not add up."""
     if call.over is not None or call.window is not None or call.name not in ("count", "count_if", "sum", "avg", "mean"):
         return None
-    cursor = blocks.cursor(call.span)
-    cursor.at += 1
-    inside = cursor.inside()
-    if inside.kind in (TokenType.DISTINCT, TokenType.ALL):
-        return None
-    values = [one.span for one in inside.split()]
-    only: Span | None = None
-    if not cursor.done:
-        if cursor.word() != "FILTER":
-            return None
-        cursor.at += 1
-        condition = cursor.inside()
-        if not cursor.done or not condition.take(TokenType.WHERE):
-            return None
-        only = condition.span
-    if len(values) != 1:
-        return None
-    star = blocks.slice(values[0]).strip() == "*"
-    return Part(number, call.name, None if star else values[0], only)
+    found = argument_of(blocks, call)
+    return None if found is None else Part(number, call.name, *found)
 
 
 def typed(block: Block, parts: list[Part]) -> list[Part] | None:

@@ -1,0 +1,50 @@
+"""Conditions of the form ``a = b``, where both are names of columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from sqlglot import TokenType
+
+from airflow_trickle.blocks.cursor import Cursor
+from airflow_trickle.blocks.expressions import conjuncts
+from airflow_trickle.blocks.parse import Blocks
+from airflow_trickle.blocks.shapes import Span
+
+
+@dataclass(frozen=True)
+class ColumnName:
+    """A column as an expression names it; name and qualifier are folded."""
+
+    text: str
+    name: str
+    qualifier: str | None
+
+
+def equalities(blocks: Blocks, condition: Span | None) -> Iterator[tuple[ColumnName, ColumnName]]:
+    """The parts ``a = b`` of a conjunction, where both are names."""
+    if condition is None:
+        return
+    for part in conjuncts(blocks.cursor(condition)):
+        left = _column(part)
+        if left is None or not part.take(TokenType.EQ):
+            continue
+        right = _column(part)
+        if right is not None and part.done:
+            yield left, right
+
+
+def _column(cursor: Cursor) -> ColumnName | None:
+    names: list[str] = []
+    begin = cursor.at
+    while not cursor.done and cursor.is_name():
+        names.append(cursor.name().strip("`").casefold())
+        if cursor.kind is not TokenType.DOT:
+            break
+        cursor.take(TokenType.DOT)
+    if not 1 <= len(names) <= 2:
+        return None
+    span = Cursor(cursor.text, cursor.tokens, begin, cursor.at).span
+    qualifier = names[0] if len(names) == 2 else None
+    return ColumnName(cursor.text[span.start : span.end], names[-1], qualifier)
