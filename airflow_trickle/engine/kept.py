@@ -19,6 +19,7 @@ from pyiceberg.io import FileIO
 from airflow_trickle.engine.delta.bench import SparkBench
 from airflow_trickle.engine.delta.context import Tallies
 from airflow_trickle.engine.zset import quoted
+from airflow_trickle.errors import TrickleError
 from airflow_trickle.lakehouse.files import delete_files, exists, list_files, make_durable, spark_path
 from airflow_trickle.lakehouse.staging import Staging
 from airflow_trickle.lakehouse.state import Frontier
@@ -128,5 +129,5 @@ def forgotten(before: str | None, after: Kept | None, io: FileIO) -> None:
     if before is None:
         return
     stay = set(after.files) if after is not None else set()
-    with suppress(OSError):
+    with suppress(OSError, TrickleError):
         delete_files(io, [file for file in json.loads(before)["files"] if file not in stay])

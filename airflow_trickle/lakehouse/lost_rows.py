@@ -43,7 +43,8 @@ def split(table: Table, changes: FileChanges) -> tuple[FileChanges, tuple[LostRo
         tuple(file for file in changes.added if file.file_path not in told),
         tuple(file for file in changes.removed if file.file_path not in told),
     )
-    return rest, tuple(lost)
+    # A delete file may have been written anew with the same rows.
+    return rest, tuple(one for one in lost if len(one.rows))
 
 
 def _only_positions(before: object, after: LiveFile) -> bool:

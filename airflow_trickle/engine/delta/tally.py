@@ -255,7 +255,10 @@ def _word(blocks: Blocks, start: int, end: int) -> str:
 def tally_of(block: Block, keys: tuple[Span, ...], calls: list[Call]) -> Tally | None:
     """How a SELECT with groups is kept as lines; None if an aggregate of it cannot be."""
     select, blocks = block.select, block.context.blocks
-    odd = any(item.star is not None or not is_simple(block, item.span, keys, calls) for item in select.items)
+    said = [*(item.span for item in select.items), *([select.having] if select.having is not None else [])]
+    odd = any(item.star is not None for item in select.items) or not all(
+        is_simple(block, span, keys, calls) for span in said
+    )
     if odd or select.qualify is not None or select.sets or (select.group is not None and not keys):
         return None
     parts: dict[tuple[str, str, str], Part] = {}

@@ -12,8 +12,11 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from airflow_trickle.engine.delta.ranges import Ranges, apart, ranges_of_rows
-from airflow_trickle.engine.fetch import given_back
+from airflow_trickle.engine.delta.ranges import Ranges, apart, ranges_of_files, ranges_of_rows
+from airflow_trickle.engine.fetch import fetch, given_back
+from airflow_trickle.engine.inputs import read_files
+from airflow_trickle.lakehouse.snapshots import files_of
+from tests.engine.world import World
 
 UTC = dt.timezone.utc
 VALUES: dict[str, tuple[pa.DataType, list[Any]]] = {
@@ -44,6 +47,38 @@ def test_all_values_are_in_the_ranges_and_a_condition_on_them_is_valid_sql(spark
     assert frame.where(f"NOT {found.holds_or_null('c')}").count() == 0
     assert frame.where(found.holds("c")).count() == sum(value is not None for value in values)
     assert found.type == frame.schema["c"].dataType.simpleString()
+
+
+@pytest.mark.parametrize("kind", [kind for kind in VALUES if kind not in ("string", "tinyint")])
+def test_all_values_of_new_files_are_in_the_ranges_that_their_metadata_tell(
+    spark: SparkSession, world: World, kind: str
+) -> None:
+    arrow, values = VALUES[kind]
+    world.source("rows", pa.schema([("c", arrow)]), [{"c": value} for value in values[:2]])
+    world.append("rows", *({"c": value} for value in values[2:]), {"c": values[0]})
+    table = world.outside.load_table("default.rows")
+    files = files_of(table, table.metadata.current_snapshot_id).values()
+    found = ranges_of_files(table.schema(), files)["c"]
+    frame = read_files(spark, table, table.schema(), list(files))
+    assert frame.count() == len(values) + 1
+    assert frame.where(f"NOT {found.holds_or_null('c')}").count() == 0
+    assert frame.where(f"c IS NOT NULL AND NOT {found.holds('c')}").count() == 0
+    assert found.type == frame.schema["c"].dataType.simpleString()
+
+
+def test_times_go_to_this_process_and_back_unchanged_in_any_time_zone(spark: SparkSession) -> None:
+    before = spark.conf.get("spark.sql.session.timeZone")
+    spark.conf.set("spark.sql.session.timeZone", "America/New_York")
+    try:
+        sql = "SELECT timestamp_micros(1774751400000001) AS t, TIMESTAMP_NTZ'2026-03-08 02:30:00' AS n"
+        rows = fetch(spark.sql(sql))
+        assert rows is not None
+        back = given_back(spark, rows).selectExpr("unix_micros(t) AS t", "CAST(n AS STRING) AS n").collect()
+        assert [tuple(row) for row in back] == [(1774751400000001, "2026-03-08 02:30:00")]
+        (found,) = [one for name, one in ranges_of_rows(rows).items() if name == "t"]
+        assert spark.sql(sql).where(found.holds("t")).count() == 1
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", str(before))
 
 
 def test_a_condition_leaves_out_what_lies_between_the_ranges(spark: SparkSession) -> None:

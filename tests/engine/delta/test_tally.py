@@ -133,6 +133,7 @@ def _of_now(
     "query",
     [
         "SELECT g, to_json(struct(g, count(*) AS n)) AS j FROM t GROUP BY g",
+        "SELECT g, count(*) AS n FROM t GROUP BY g HAVING to_json(struct(g)) LIKE '%\"g\"%'",
         "SELECT g, count(DISTINCT k) AS n FROM t GROUP BY g",
         "SELECT g, min(v) AS lo, count(*) AS n FROM t GROUP BY g",
         "SELECT g, avg(b) AS m FROM t GROUP BY g",
