@@ -102,8 +102,9 @@ class Merging:
         self._published = published
         self._names = [quoted(name) for name in published.columns]
         self._keys = [quoted(f"{RESERVED}k{number}") for number in range(len(merge.keys))]
-        #: By column of the result: what the changed rows alone give.
+        #: What came, once it is computed.
         self._gained_view = ""
+        #: By column of the result: what the changed rows alone give.
         self._gains = [quoted(f"{RESERVED}g{number}") for number in range(len(merge.columns))]
 
     def change(self, terms: list[Term]) -> Change | None:
