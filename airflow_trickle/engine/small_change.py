@@ -110,7 +110,8 @@ def _as_they_are(rows: pa.Table | None, *, placed: bool) -> SmallChange | None:
     if rows is None:
         return None
     if not placed:
-        return SmallChange(rows, {})
+        some_go = pc.any(pc.less(rows[WEIGHT], 0)).as_py()
+        return SmallChange(rows, None if some_go else {})
     plain = rows.drop_columns([FILE, POSITION])
     each = zip(rows[FILE].to_pylist(), rows[POSITION].to_pylist(), strict=True)
     return SmallChange(plain, _chosen(rows[WEIGHT].to_pylist(), [[{FILE: f, POSITION: p}] for f, p in each]))

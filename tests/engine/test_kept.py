@@ -168,3 +168,35 @@ def test_a_reset_forgets_what_is_kept(groups: World) -> None:
     groups.delete("rows", "k = 4 or k = 5")
     groups.tick()
     verified(groups)
+
+
+OTHERS = {
+    "bounds": "SELECT g, min(v) AS lo, max(k) AS hi, count(*) AS n FROM rows GROUP BY g",
+    "distinct_rows": "SELECT DISTINCT g, v FROM rows",
+    "either": "SELECT k FROM rows UNION SELECT k FROM more",
+    "both": "SELECT k, g FROM rows INTERSECT ALL SELECT k, g FROM more",
+    "only_there": "SELECT k FROM rows EXCEPT SELECT k FROM more",
+}
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_minima_distinct_rows_and_set_operations_are_kept_too(
+    world: World, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    monkeypatch.setattr("airflow_trickle.engine.differential.WORTHWHILE_BYTES", 0)
+    monkeypatch.setattr("airflow_trickle.engine.kept._MOST_FILES", 4)
+    chance = random.Random(seed)
+    world.source("rows", ROWS, [row(chance) for _ in range(60)])
+    world.source("more", ROWS, [row(chance) for _ in range(30)])
+    world.define(OTHERS, **{name: {"refresh_mode": "DIFFERENTIAL"} for name in OTHERS})
+    world.tick()
+    for number in range(6):
+        for table in ("rows", "more"):
+            world.delete(table, f"k = {chance.randint(0, 30)} or k = {number}")
+            world.append(table, *[row(chance)] * chance.randint(0, 2), row(chance))
+        results = world.tick()
+        assert {result.mode for result in results.values()} == {Mode.DIFFERENTIAL}
+        for name, query in OTHERS.items():
+            assert world.rows(name) == world.judge(query), name
+    assert all(kept_files(world, name) for name in OTHERS)
+    verified(world)

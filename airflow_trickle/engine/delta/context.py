@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from airflow_trickle.blocks.check import expressions
 from airflow_trickle.blocks.parse import Blocks
@@ -23,6 +23,9 @@ from airflow_trickle.blocks.shapes import (
 )
 from airflow_trickle.engine.delta.ranges import Ranges
 from airflow_trickle.engine.zset import FILE, POSITION, RESERVED, WEIGHT, quoted
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 class Version(str, Enum):
@@ -88,6 +91,9 @@ class Workbench(Protocol):
 
     def ranges(self, view: str) -> Mapping[str, Ranges]:
         """Between which values the columns of a view lie, by folded name, as far as that is known."""
+
+    def rows_of(self, view: str) -> pa.Table | None:
+        """The rows of a view, if they are in this process."""
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from airflow_trickle.engine.delta.ranges import Ranges
 from airflow_trickle.engine.zset import quoted
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
 _WORD = re.compile(r"\w+")
@@ -96,6 +97,10 @@ class ExplainingBench:
     def ranges(self, view: str) -> Mapping[str, Ranges]:
         """Between which values a view lies: not known, since it has no rows."""
         return {}
+
+    def rows_of(self, view: str) -> pa.Table | None:
+        """None: nothing is computed."""
+        return None
 
     def frame(self, sql: str) -> DataFrame:
         """The result of a query, which has no rows, since no input has any."""

@@ -35,11 +35,12 @@ from airflow_trickle.blocks.shapes import (
     SubqueryKind,
 )
 from airflow_trickle.engine.delta.context import Change, Context, Published, Scope, Version, replaced, weighted
+from airflow_trickle.engine.delta.keys import key_name, key_texts, published_among, rows_among
 from airflow_trickle.engine.delta.merging import Merging, merge_of
 from airflow_trickle.engine.delta.selects import Block
 from airflow_trickle.engine.delta.tally import tally_of
 from airflow_trickle.engine.delta.terms import Term, all_of
-from airflow_trickle.engine.zset import RESERVED, quoted
+from airflow_trickle.engine.zset import quoted
 
 #: Aggregates whose answer does not depend on the order of the rows, whatever the type.
 _EXACT = frozenset(
@@ -257,7 +258,7 @@ def _added_to(
     losing = not block.only_gains(terms)
     tally = None
     if tallies is not None and (tallies.lines is not None or (tallies.wanted and losing)):
-        tally = tally_of(block, touched.keys, calls_of(context, block.select))
+        tally = tally_of(block, touched.keys, touched.shown if shown else None, calls_of(context, block.select))
     if tally is not None and tallies is not None:
         if tallies.lines is not None:
             return (tally.change(terms, tallies.lines, touched.shown if shown else None, published),)
@@ -283,10 +284,10 @@ def _touched(block: Block, terms: list[Term], touched: Touched, published: Publi
     view = _keep_keys(block, terms, touched)
     if view is None:
         return None
-    condition = _among(block, touched, view)
+    condition = rows_among(block, touched.keys, view)
     after = block.sql(replace(all_of(block.count, Version.NEW), conditions=condition))
     if published is not None:
-        return replaced(published, _published_among(block, touched, view, published), after)
+        return replaced(published, published_among(block, touched.shown, view, published), after)
     before = block.sql(replace(all_of(block.count, Version.OLD), conditions=condition))
     return Change(f"{weighted(after, 1)} UNION ALL {weighted(before, -1)}")
 
@@ -302,16 +303,12 @@ def _is_plain(block: Block) -> bool:
     return is_grouped(block.select, calls) and all(call.over is None and call.window is None for call in calls)
 
 
-def _key_columns(block: Block, touched: Touched, version: Version) -> list[str]:
-    return [block.context.expression(key, version, block.scope) for key in touched.keys]
-
-
 def _keep_keys(block: Block, terms: list[Term], touched: Touched) -> str | None:
     parts = []
     for term in terms:
         columns = ", ".join(
-            f"{text} AS {quoted(f'{RESERVED}k{number}')}"
-            for number, text in enumerate(_key_columns(block, touched, term.inner))
+            f"{text} AS {quoted(key_name(number))}"
+            for number, text in enumerate(key_texts(block, touched.keys, term.inner))
         )
         parts.append(block.sql(replace(term, weight=""), columns=columns, grouped=False, distinct=True))
     sql = parts[0] if len(parts) == 1 else f"SELECT DISTINCT * FROM ({' UNION ALL '.join(parts)})"
@@ -322,28 +319,3 @@ def _any_row(block: Block, terms: list[Term]) -> bool:
     parts = [block.sql(replace(term, weight=""), columns="1 AS one", grouped=False) for term in terms]
     sql = f"SELECT * FROM ({' UNION ALL '.join(parts)}) LIMIT 1"
     return block.context.bench.keep(sql, "whether any row changed") is not None
-
-
-def _among(block: Block, touched: Touched, view: str) -> tuple[str, ...]:
-    """That a row of the block has one of some keys, and lies where these lie."""
-    texts, ranges = _key_columns(block, touched, Version.NEW), block.context.bench.ranges(view)
-    equal = " AND ".join(f"{quoted(f'{RESERVED}k{number}')} <=> ({text})" for number, text in enumerate(texts))
-    within = [
-        ranges[name].holds_or_null(f"({text})")
-        for number, text in enumerate(texts)
-        if (name := f"{RESERVED}k{number}") in ranges
-    ]
-    return (f"EXISTS (SELECT 1 FROM {quoted(view)} WHERE {equal})", *within)
-
-
-def _published_among(block: Block, touched: Touched, view: str, published: Published) -> str:
-    """That a published row, called `__trickle_p`, has one of some keys."""
-    ranges = block.context.bench.ranges(view)
-    equal, within = [], []
-    for number, at in enumerate(touched.shown):
-        assert at is not None  # noqa: S101 - asked for shown keys only
-        name, column = f"{RESERVED}k{number}", f"{RESERVED}p.{quoted(published.columns[at])}"
-        equal.append(f"{quoted(name)} <=> {column}")
-        if name in ranges and ranges[name].type == published.types[at]:
-            within.append(ranges[name].holds_or_null(column))
-    return " AND ".join([f"EXISTS (SELECT 1 FROM {quoted(view)} WHERE {' AND '.join(equal)})", *within])

@@ -14,8 +14,9 @@ from dataclasses import dataclass, replace
 from airflow_trickle.blocks.expressions import has_distinct, position_in
 from airflow_trickle.blocks.shapes import Span
 from airflow_trickle.engine.delta.context import Change, Published, Version, replaced
+from airflow_trickle.engine.delta.keys import key_name, rows_among
 from airflow_trickle.engine.delta.selects import Block
-from airflow_trickle.engine.delta.terms import Term
+from airflow_trickle.engine.delta.terms import Term, all_of
 from airflow_trickle.engine.zset import FILE, POSITION, RESERVED, WEIGHT, quoted
 
 #: Aggregate -> the aggregate that makes one answer of two.
@@ -101,7 +102,7 @@ class Merging:
         self._merge = merge
         self._published = published
         self._names = [quoted(name) for name in published.columns]
-        self._keys = [quoted(f"{RESERVED}k{number}") for number in range(len(merge.keys))]
+        self._keys = [quoted(key_name(number)) for number in range(len(merge.keys))]
         #: What came, once it is computed.
         self._gained_view = ""
         #: By column of the result: what the changed rows alone give.
@@ -235,12 +236,5 @@ class Merging:
         return f"SELECT {names} FROM (SELECT {rows} WHERE o.{_THERE} IS NULL OR NOT ({same})) WHERE {_THERE}"
 
     def _recomputed(self, lost: str) -> str:
-        every = Term((Version.NEW,) * self._block.count, "", (self._among(lost),))
-        return self._block.sql(every)
-
-    def _among(self, view: str) -> str:
-        """Whether a row of the block belongs to one of some groups."""
-        said = self._block.context.expression
-        texts = [said(key, Version.NEW, self._block.scope) for key in self._merge.keys]
-        equal = [f"{name} <=> ({text})" for name, text in zip(self._keys, texts, strict=True)]
-        return f"EXISTS (SELECT 1 FROM {quoted(view)} WHERE {' AND '.join(equal) or 'true'})"
+        conditions = rows_among(self._block, self._merge.keys, lost)
+        return self._block.sql(replace(all_of(self._block.count, Version.NEW), conditions=conditions))

@@ -14,7 +14,7 @@ from airflow_trickle.blocks.shapes import (
     SetOperation,
     Span,
 )
-from airflow_trickle.engine.delta.context import Change, Context, Published, Scope, Version, Views, replaced
+from airflow_trickle.engine.delta.context import Change, Context, Published, Scope, Tallies, Version, Views, replaced
 from airflow_trickle.engine.delta.groups import calls_of, change_of_groups, inner_queries, is_grouped, require_exact
 from airflow_trickle.engine.delta.selects import Block
 from airflow_trickle.engine.delta.sets import change_of_distinct, change_of_set, gain_of_distinct, union_all
@@ -101,7 +101,7 @@ def _body(context: Context, body: Body, scope: Scope, published: Published | Non
     if isinstance(body, ConstantRows):
         return None
     if isinstance(body, SetOperation):
-        return _set(context, body, scope)
+        return _set(context, body, scope, published)
     return _select(context, body, scope, published)
 
 
@@ -116,9 +116,11 @@ def _select(context: Context, select: Select, scope: Scope, published: Published
         delta = Change(" UNION ALL ".join(parts), net=block.only_gains(terms)) if parts else None
     if delta is None or not select.distinct:
         return delta
-    if delta.net and published is not None and not is_grouped(select, calls):
+    tallies = _outermost(context, published)
+    kept = tallies is not None and tallies.lines is not None
+    if delta.net and published is not None and not kept and not is_grouped(select, calls):
         return gain_of_distinct(context, delta.sql, published)
-    return change_of_distinct(context, delta.sql, block.sql(all_of(block.count, Version.NEW)))
+    return change_of_distinct(context, delta.sql, block.sql(all_of(block.count, Version.NEW)), tallies)
 
 
 def _derived(context: Context, select: Select, scope: Scope) -> dict[int, str | None]:
@@ -133,7 +135,7 @@ def _derived(context: Context, select: Select, scope: Scope) -> dict[int, str | 
     return found
 
 
-def _set(context: Context, body: SetOperation, scope: Scope) -> Change | None:
+def _set(context: Context, body: SetOperation, scope: Scope, published: Published | None) -> Change | None:
     changes = _query(context, body.left, scope), _query(context, body.right, scope)
     left, right = (None if change is None else change.sql for change in changes)
     if left is None and right is None:
@@ -143,4 +145,10 @@ def _set(context: Context, body: SetOperation, scope: Scope) -> Change | None:
     columns = context.bench.columns(f"({new[0]}) {word} ALL ({new[1]})")
     if body.kind is SetKind.UNION and body.all:
         return union_all(context, columns, left, right)
-    return change_of_set(context, columns, body.kind, every=body.all, sides=((left, new[0]), (right, new[1])))
+    tallies, sides = _outermost(context, published), ((left, new[0]), (right, new[1]))
+    return change_of_set(context, columns, body.kind, every=body.all, sides=sides, tallies=tallies)
+
+
+def _outermost(context: Context, published: Published | None) -> Tallies | None:
+    """What is kept beside the table belongs to the outermost operation of its query."""
+    return context.tallies if published is not None else None

@@ -4,6 +4,9 @@ D = the changed rows, net;   n' = how often each is there now;   n = n' - its we
 Δ = f(n') - f(n)                         DISTINCT: f(n) = 1 if n > 0
 Δ = f(l', r') - f(l, r)                  UNION: l + r > 0;  INTERSECT [ALL]: min(l, r);  EXCEPT ALL: max(l - r, 0)
 Δ = D without what is published          DISTINCT of rows that only came
+
+How often each row is there is counted in both sides, or read from lines that are kept beside the table: (row, l, r),
+to be added up.
 """
 
 from __future__ import annotations
@@ -12,8 +15,11 @@ from collections.abc import Sequence
 
 from airflow_trickle.algebra.nodes import SetKind
 from airflow_trickle.blocks.shapes import NotInBlocks
-from airflow_trickle.engine.delta.context import Change, Column, Context, Published, numbered
+from airflow_trickle.engine.delta.context import Change, Column, Context, Published, Tallies, numbered
 from airflow_trickle.engine.zset import RESERVED, WEIGHT, quoted
+
+#: The change of one side of a set operation, and its present rows.
+_Side = tuple[str | None, str | None]
 
 _LEFT, _RIGHT = f"{RESERVED}l", f"{RESERVED}r"
 
@@ -41,10 +47,10 @@ def _cast(columns: list[Column], delta: str) -> str:
     return f"SELECT {shown}, {WEIGHT} FROM ({delta}) AS {RESERVED}q({', '.join([*names, WEIGHT])})"
 
 
-def change_of_distinct(context: Context, delta: str, new: str) -> Change | None:
+def change_of_distinct(context: Context, delta: str, new: str, tallies: Tallies | None) -> Change | None:
     """The change of the distinct rows of a query, from the change of its rows and its rows now."""
-    columns = context.bench.columns(new)
-    return change_of_set(context, columns, SetKind.UNION, every=False, sides=((delta, new), (None, None)))
+    columns, sides = context.bench.columns(new), ((delta, new), (None, None))
+    return change_of_set(context, columns, SetKind.UNION, every=False, sides=sides, tallies=tallies)
 
 
 def gain_of_distinct(context: Context, delta: str, published: Published) -> Change | None:
@@ -92,39 +98,79 @@ def change_of_set(
     kind: SetKind,
     *,
     every: bool,
-    sides: tuple[tuple[str | None, str | None], tuple[str | None, str | None]],
+    sides: tuple[_Side, _Side],
+    tallies: Tallies | None,
 ) -> Change | None:
-    """The change of a set operation, from the change and the present rows of each side."""
+    """The change of a set operation, from the change and the present rows of each side.
+
+    Args:
+        context: The query.
+        columns: The columns of its result.
+        kind: Which operation.
+        every: Whether it is one with ALL.
+        sides: The change and the present rows of each.
+        tallies: What is kept beside the table, if this is its outermost operation.
+    """
     _require_types(columns)
     names = numbered(len(columns))
-    listed = ", ".join(names)
     view = _keep_changes(context, columns, sides)
+    lines = tallies.lines if tallies is not None else None
     if view is None:
+        if tallies is not None:
+            tallies.unchanged = True
         return None
-    counts = []
+    if lines is None:
+        rows = _counted(columns, sides)
+        if tallies is not None and tallies.wanted:
+            tallies.whole = _added_up(names, rows)
+    else:
+        rows = f"SELECT {', '.join([*names, _LEFT, _RIGHT])} FROM {quoted(lines)}"
+        gained = f"SELECT {', '.join([*names, _LEFT, _RIGHT])} FROM {quoted(view)}"
+        assert tallies is not None  # noqa: S101 - it has lines
+        tallies.gained, tallies.folded = view, _added_up(names, f"{rows} UNION ALL {gained}")
+    same = " AND ".join(f"d.{name} <=> n.{name}" for name in names)
+    within = _within(context, view, [f"n.{name}" for name in names])
+    found = _added_up(
+        names, rows, f"AS n WHERE EXISTS (SELECT 1 FROM {quoted(view)} AS d WHERE {same}){within}", every=True
+    )
+    there = {"l": f"coalesce(n.{_LEFT}, 0L)", "r": f"coalesce(n.{_RIGHT}, 0L)"}
+    change = {"l": f"d.{_LEFT}", "r": f"d.{_RIGHT}"}
+    other = {side: f"({there[side]} {'-' if lines is None else '+'} {change[side]})" for side in there}
+    before, after = (other, there) if lines is None else (there, other)
+    copies = _COPIES[kind, every]
+    weight = f"CAST({copies.format(**after)} - {copies.format(**before)} AS BIGINT)"
+    shown = ", ".join(f"d.{name} AS {quoted(column.name)}" for name, column in zip(names, columns, strict=True))
+    # Counts that say less than nothing are wrong; rather fail than publish what they say.
+    wrong = " OR ".join(f"{count} < 0" for count in other.values())
+    checked = f"IF({wrong}, CAST(raise_error('the counts of a row do not add up') AS BIGINT), {weight})"
+    return Change(
+        f"SELECT * FROM (SELECT {shown}, {checked} AS {WEIGHT} FROM {quoted(view)} AS d "
+        f"LEFT JOIN ({found}) AS n ON {same}) WHERE {WEIGHT} <> 0",
+        net=True,
+    )
+
+
+def _counted(columns: list[Column], sides: tuple[_Side, _Side]) -> str:
+    """The present rows of both sides, each with its count on the left and on the right."""
+    listed, counts = ", ".join(numbered(len(columns))), []
     for number, (_, new) in enumerate(sides):
         if new is not None:
             left, right = ("1L", "0L") if number == 0 else ("0L", "1L")
-            counts.append(f"SELECT {listed}, {left} AS l, {right} AS r FROM ({_cast_plain(columns, new)})")
-    same = " AND ".join(f"d.{name} <=> n.{name}" for name in names)
-    within = _within(context, view, [f"n.{name}" for name in names])
-    present = (
-        f"SELECT {listed}, sum(l) AS l, sum(r) AS r FROM ({' UNION ALL '.join(counts)}) AS n "
-        f"WHERE EXISTS (SELECT 1 FROM {quoted(view)} AS d WHERE {same}){within} GROUP BY {listed}"
-    )
-    copies = _COPIES[kind, every]
-    after = copies.format(l="coalesce(n.l, 0L)", r="coalesce(n.r, 0L)")
-    before = copies.format(l=f"(coalesce(n.l, 0L) - d.{_LEFT})", r=f"(coalesce(n.r, 0L) - d.{_RIGHT})")
-    shown = ", ".join(f"d.{name} AS {quoted(column.name)}" for name, column in zip(names, columns, strict=True))
-    return Change(
-        f"SELECT * FROM (SELECT {shown}, CAST({after} - {before} AS BIGINT) AS {WEIGHT} FROM {quoted(view)} AS d "
-        f"LEFT JOIN ({present}) AS n ON {same}) WHERE {WEIGHT} <> 0"
+            counts.append(f"SELECT {listed}, {left} AS {_LEFT}, {right} AS {_RIGHT} FROM ({_cast_plain(columns, new)})")
+    return " UNION ALL ".join(counts)
+
+
+def _added_up(names: Sequence[str], rows: str, which: str = "", *, every: bool = False) -> str:
+    """The counts of each row as one; none for a row that is not there, unless ``every`` row is asked for."""
+    listed = ", ".join(names)
+    having = "" if every else f" HAVING sum({_LEFT}) <> 0 OR sum({_RIGHT}) <> 0"
+    return (
+        f"SELECT {listed}, sum({_LEFT}) AS {_LEFT}, sum({_RIGHT}) AS {_RIGHT} FROM ({rows}) {which} "
+        f"GROUP BY {listed}{having}"
     )
 
 
-def _keep_changes(
-    context: Context, columns: list[Column], sides: tuple[tuple[str | None, str | None], tuple[str | None, str | None]]
-) -> str | None:
+def _keep_changes(context: Context, columns: list[Column], sides: tuple[_Side, _Side]) -> str | None:
     names = numbered(len(columns))
     listed = ", ".join(names)
     parts = []

@@ -5,7 +5,7 @@
 
 Lines of one group are added up when they are read, so a refresh only adds lines. f says what COUNT, SUM and AVG are of
 them. Sums are decimals of 38 digits: nothing is ever rounded, so nothing drifts; sums of floating-point numbers have
-no part in this. Minima and maxima do not either: a group that loses a row is read again for them.
+no part in this. Minima and maxima are not in the lines but in the published rows, see `extremes`.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from airflow_trickle.blocks.expressions import folded
 from airflow_trickle.blocks.parse import Blocks
 from airflow_trickle.blocks.shapes import Call, Span
 from airflow_trickle.engine.delta.context import Change, Published, Version, replaced, weighted
+from airflow_trickle.engine.delta.extremes import Extremes
+from airflow_trickle.engine.delta.keys import key_name, published_among
 from airflow_trickle.engine.delta.selects import Block
 from airflow_trickle.engine.delta.tally_parts import WHOLE, Part, is_simple, part_of, typed
 from airflow_trickle.engine.delta.terms import Term, all_of
@@ -43,14 +45,25 @@ class Tally:
         self._keys = keys
         self._parts = parts
         self._calls = calls
-        self._names = [quoted(f"{RESERVED}k{number}") for number in range(len(keys))]
+        self._added = [part for part in parts if not part.is_extreme]
+        extremes = [part for part in parts if part.is_extreme]
+        spans = [next(span for span, part in calls.items() if part.number == one.number) for one in extremes]
+        self._extremes = Extremes(block, keys, extremes, spans)
+        self._names = [quoted(key_name(number)) for number in range(len(keys))]
+
+    def is_understood(self, shown: tuple[int | None, ...] | None) -> bool:
+        """Whether all columns are made of keys and aggregates alone, and published rows tell what lines do not."""
+        if self._extremes.parts and (shown is None or self._extremes.columns() is None):
+            return False
+        lines = self._extremes.unknown(self.added_up(self.whole()))
+        return self._block.context.bench.resolves(self.result(lines))
 
     # --- the lines ---------------------------------------------------------------------------------
 
     @property
     def _columns(self) -> list[str]:
         found = [_ROWS]
-        for part in self._parts:
+        for part in self._added:
             found.append(f"{RESERVED}c{part.number}")
             if part.sums:
                 found.append(f"{RESERVED}s{part.number}")
@@ -78,7 +91,7 @@ class Tally:
         keys = [self._block.context.expression(key, every.inner, self._block.scope) for key in self._keys]
         shown = [f"{text} AS {name}" for text, name in zip(keys, self._names, strict=True)]
         shown.append(f"count(*) AS {_ROWS}")
-        for part in self._parts:
+        for part in self._added:
             value = self._value(part, every.inner)
             shown.append(f"count({value}) AS {RESERVED}c{part.number}")
             if part.sums:
@@ -94,8 +107,9 @@ class Tally:
         rows = " UNION ALL ".join(self._changed_rows(term) for term in terms)
         weight = f"{RESERVED}w"
         times = f"CAST({weight} AS DECIMAL(10,0))"
-        shown = [*self._names, f"sum({weight}) AS {_ROWS}"]
-        for part in self._parts:
+        by = [*self._names, *self._extremes.values]
+        shown = [*by, f"sum({weight}) AS {_ROWS}"]
+        for part in self._added:
             value = f"{RESERVED}x{part.number}"
             counted = f"CASE WHEN {value} IS NULL THEN 0L ELSE {weight} END"
             shown.append(f"sum({counted}) AS {RESERVED}c{part.number}")
@@ -104,8 +118,9 @@ class Tally:
                 shown.append(f"{self._sum_of(part, f'{wide} * {times}')} AS {RESERVED}s{part.number}")
                 if part.averages_doubles:
                     shown.append(f"{self._sum_of(part, f'abs({wide}) * {times}')} AS {RESERVED}a{part.number}")
-        group = f" GROUP BY {', '.join(self._names)}" if self._names else " HAVING count(*) > 0"
-        return f"SELECT {', '.join(shown)} FROM ({rows}){group}"
+        group = f" GROUP BY {', '.join(by)}" if by else " HAVING count(*) > 0"
+        lines = f"SELECT {', '.join(shown)} FROM ({rows}){group}"
+        return self._extremes.changed(lines, self._columns) if self._extremes.parts else lines
 
     def _changed_rows(self, term: Term) -> str:
         said = self._block.context.expression
@@ -157,18 +172,15 @@ class Tally:
             f"SELECT * FROM {quoted(lines)} AS l WHERE EXISTS (SELECT 1 FROM {quoted(view)} AS d WHERE {same}){within}"
         )
         after = self.added_up(f"SELECT {listed} FROM ({before}) UNION ALL SELECT {listed} FROM {quoted(view)}")
+        if self._extremes.parts:
+            assert shown is not None  # noqa: S101 - asked for by tally_of
+            found = self._extremes.found(view, self.added_up(before), after, shown, published)
+            which = published_among(self._block, shown, view, published)
+            return replaced(published, which, self.result(found.lines), *found.read_again)
         if shown is not None:
-            return replaced(published, self._published_in(view, shown, published), self.result(after))
+            return replaced(published, published_among(self._block, shown, view, published), self.result(after))
         old = weighted(self.result(self.added_up(before)), -1)
         return Change(f"{weighted(self.result(after), 1)} UNION ALL {old}")
-
-    def _published_in(self, view: str, shown: tuple[int | None, ...], published: Published) -> str:
-        equal = " AND ".join(
-            f"{name} <=> {RESERVED}p.{quoted(published.columns[at])}"
-            for name, at in zip(self._names, shown, strict=True)
-            if at is not None
-        )
-        return f"EXISTS (SELECT 1 FROM {quoted(view)} WHERE {equal or 'true'})"
 
     # --- from lines to rows ------------------------------------------------------------------------
 
@@ -223,6 +235,8 @@ class Tally:
 
     def _answer(self, part: Part) -> str:
         count = f"{RESERVED}c{part.number}"
+        if part.is_extreme:
+            return self._extremes.answer(part)
         if part.name == "count" and part.value is None and part.only is None:
             return _ROWS
         if not part.sums:
@@ -252,8 +266,17 @@ def _word(blocks: Blocks, start: int, end: int) -> str:
     return word if "'" in word or '"' in word else word.casefold()
 
 
-def tally_of(block: Block, keys: tuple[Span, ...], calls: list[Call]) -> Tally | None:
-    """How a SELECT with groups is kept as lines; None if an aggregate of it cannot be."""
+def tally_of(
+    block: Block, keys: tuple[Span, ...], shown: tuple[int | None, ...] | None, calls: list[Call]
+) -> Tally | None:
+    """How a SELECT with groups is kept as lines; None if an aggregate of it cannot be.
+
+    Args:
+        block: The SELECT.
+        keys: What it groups by.
+        shown: By key: the column that shows it; None if the published rows do not tell all keys.
+        calls: Its aggregates.
+    """
     select, blocks = block.select, block.context.blocks
     said = [*(item.span for item in select.items), *([select.having] if select.having is not None else [])]
     odd = any(item.star is not None for item in select.items) or not all(
@@ -273,5 +296,4 @@ def tally_of(block: Block, keys: tuple[Span, ...], calls: list[Call]) -> Tally |
     if known is None:
         return None
     tally = Tally(block, keys, known, {span: known[part.number] for span, part in found.items()})
-    # Whatever else stands in the columns must be made of keys and aggregates alone.
-    return tally if block.context.bench.resolves(tally.result(tally.added_up(tally.whole()))) else None
+    return tally if tally.is_understood(shown) else None

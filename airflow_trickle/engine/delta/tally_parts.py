@@ -14,6 +14,9 @@ from airflow_trickle.engine.delta.terms import all_of
 
 #: Whole numbers, and how many digits are room enough for them.
 WHOLE = {"tinyint": 20, "smallint": 20, "int": 20, "bigint": 20}
+_NAMES = frozenset({"count", "count_if", "sum", "avg", "mean", "min", "max"})
+#: Types whose smallest and largest values are kept; of others a group is read again.
+_ORDERED = frozenset([*WHOLE, "float", "double", "string", "date", "timestamp", "timestamp_ntz", "boolean"])
 #: Decimals with more digits could overflow when they are multiplied with a weight.
 _MOST_DIGITS = 27
 #: Functions and words before brackets whose answer does not depend on how their arguments are called.
@@ -45,6 +48,11 @@ class Part:
         return self.name in ("sum", "avg", "mean")
 
     @property
+    def is_extreme(self) -> bool:
+        """Whether it is a minimum or maximum: what is published of it tells what lines cannot."""
+        return self.name in ("min", "max")
+
+    @property
     def averages_doubles(self) -> bool:
         """Whether the answer is a double, which is exact only as long as all values together are not too large."""
         return self.name != "sum" and self.kind in WHOLE
@@ -65,7 +73,7 @@ def is_simple(block: Block, span: Span, keys: tuple[Span, ...], calls: list[Call
 
 def part_of(blocks: Blocks, call: Call, number: int) -> Part | None:
     """The call of an aggregate taken apart; None if it is of a kind that does not add up."""
-    if call.over is not None or call.window is not None or call.name not in ("count", "count_if", "sum", "avg", "mean"):
+    if call.over is not None or call.window is not None or call.name not in _NAMES:
         return None
     found = argument_of(blocks, call)
     return None if found is None else Part(number, call.name, *found)
@@ -73,7 +81,9 @@ def part_of(blocks: Blocks, call: Call, number: int) -> Part | None:
 
 def typed(block: Block, parts: list[Part]) -> list[Part] | None:
     """The parts with their types; None if one of them does not add up exactly."""
-    sums = [part for part in parts if part.sums]
+    sums = [part for part in parts if part.sums or part.is_extreme]
+    if any(part.value is None for part in sums):
+        return None
     if not sums:
         return parts
     said = block.context.expression
@@ -91,6 +101,8 @@ def typed(block: Block, parts: list[Part]) -> list[Part] | None:
 
 
 def _adds_up(name: str, kind: str) -> bool:
+    if name in ("min", "max"):
+        return kind in _ORDERED or kind.startswith("decimal")
     if kind.startswith("decimal"):
         digits, scale = (int(number) for number in kind.removeprefix("decimal(").rstrip(")").split(","))
         # Of an average, enough digits must be left behind those that are shown to round it only once.

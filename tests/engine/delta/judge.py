@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any
 
+from pyspark.errors import AnalysisException
 from pyspark.sql.types import ArrayType, LongType, StructField, StructType
 
 from airflow_trickle.algebra.references import parse_query
 from airflow_trickle.blocks.check import blocks_of
 from airflow_trickle.engine.delta.bench import SparkBench
-from airflow_trickle.engine.delta.context import Context, InputViews, Published, Version, Views
+from airflow_trickle.engine.delta.context import Change, Context, InputViews, Published, Tallies, Version, Views
 from airflow_trickle.engine.delta.program import change_of
 from airflow_trickle.engine.delta.ranges import ranges_of_rows
 from airflow_trickle.engine.zset import WEIGHT
@@ -33,46 +34,90 @@ class Case:
     #: The SQL of the change, for whoever has to look.
     sql: str | None = None
     steps: list[str] = field(default_factory=list)
+    #: Whether lines were used.
+    kept: bool = False
 
 
-def change(spark: Any, case: Case) -> tuple[Counter[Row], Counter[Row]]:
+class NotAQuery(Exception):
+    """Spark itself does not take the query."""
+
+
+def change(spark: Any, case: Case, *, kept: bool = False) -> tuple[Counter[Row], Counter[Row]]:
     """The rows that old rows and change give, and those that they should give.
+
+    ``kept``: with lines that are kept beside the table, if the query can have such; what they are afterwards is
+    compared with what they would be if they were made anew.
 
     Raises:
         NotInBlocks: the query cannot be refreshed from changes.
+        NotAQuery: there is no such query.
     """
     views: list[str] = []
     try:
         with activated(spark):
-            return _change(spark, case, views)
+            return _change(spark, case, views, kept=kept)
     finally:
         for view in views:
             spark.catalog.dropTempView(view)
 
 
-def _change(spark: Any, case: Case, views: list[str]) -> tuple[Counter[Row], Counter[Row]]:
+def _change(spark: Any, case: Case, views: list[str], *, kept: bool) -> tuple[Counter[Row], Counter[Row]]:
     query = parse_query(case.query)
     assert query.problems == (), query.problems
-    blocks, parsed = blocks_of(case.query)
-    bench = SparkBench(spark, views, lambda name, about, sql: case.steps.append(f"{name}: {about}: {sql}"))
     states = {name: _states(spark, case, name, views) for name in case.types}
-    for views_of in states.values():
-        if views_of.delta is not None:
-            bench.know_ranges(views_of.delta, ranges_of_rows(spark.table(views_of.delta).toArrow()))
-    old, new = (spark.sql(_over(query, states, version)) for version in (Version.OLD, Version.NEW))
+    try:
+        old, new = (spark.sql(_over(query, states, version)) for version in (Version.OLD, Version.NEW))
+    except AnalysisException as error:
+        raise NotAQuery from error
     before = old.collect()
-    published = _view(spark, f"p{id(case)}", before, old.schema, views)
-    tables = {ref.start: InputViews(states[ref.name.lower()], ref.alias) for ref in query.references}
-    columns = tuple(column.name for column in old.schema.fields)
+    view = _view(spark, f"p{id(case)}", before, old.schema, views)
     types = tuple(column.dataType.simpleString() for column in old.schema.fields)
-    found_change = change_of(Context(blocks, tables, bench), parsed, Published(published, columns, types))
+    published = Published(view, tuple(column.name for column in old.schema.fields), types)
+    tallies = Tallies()
+    if kept:
+        tallies.lines = _lines(spark, case, published, {name: _turned(one) for name, one in states.items()}, views)
+    bench, found_change = _found(spark, case, published, states, tallies, views)
     case.sql = found_change.sql if found_change is not None else None
     found = Counter(_hashable(row) for row in before)
     if case.sql is not None:
         for row in bench.frame(case.sql).collect():
             found[_hashable(row[:-1])] += row[-1]
     wanted = Counter(_hashable(row) for row in new.collect())
+    if tallies.folded is not None:
+        case.kept = True
+        lines = _lines(spark, case, published, {name: replace(one, grows=False) for name, one in states.items()}, views)
+        assert _bag(bench.frame(tallies.folded)) == _bag(spark.table(lines)), case
     return Counter({row: count for row, count in found.items() if count}), wanted
+
+
+def _found(
+    spark: Any, case: Case, published: Published, states: dict[str, Views], tallies: Tallies, views: list[str]
+) -> tuple[SparkBench, Change | None]:
+    query = parse_query(case.query)
+    blocks, parsed = blocks_of(case.query)
+    bench = SparkBench(spark, views, lambda name, about, sql: case.steps.append(f"{name}: {about}: {sql}"))
+    for one in states.values():
+        if one.delta is not None:
+            bench.know_ranges(one.delta, ranges_of_rows(spark.table(one.delta).toArrow()))
+    tables = {ref.start: InputViews(states[ref.name.lower()], ref.alias) for ref in query.references}
+    return bench, change_of(Context(blocks, tables, bench, tallies=tallies), parsed, published)
+
+
+def _turned(one: Views) -> Views:
+    return Views(one.new, one.old, one.delta, types=one.types)
+
+
+def _lines(spark: Any, case: Case, published: Published, states: dict[str, Views], views: list[str]) -> str | None:
+    """A view of all lines over the new rows of some states; None if the query has none."""
+    tallies = Tallies(wanted=True)
+    bench, _ = _found(spark, case, published, states, tallies, views)
+    if tallies.whole is None:
+        return None
+    return bench.view(tallies.whole, "all lines")
+
+
+def _bag(frame: Any) -> Counter[Row]:
+    return Counter(_hashable(row) for row in frame.collect())
 
 
 def _over(query: Any, states: dict[str, Views], version: Version) -> str:

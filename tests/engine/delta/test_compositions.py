@@ -14,7 +14,7 @@ from airflow_trickle.algebra.references import parse_query
 from airflow_trickle.analysis.modes import obstacles_of_query
 from airflow_trickle.blocks.shapes import NotInBlocks
 from tests.analysis.random_queries import TABLES, random_query
-from tests.engine.delta.judge import Case, change, changed, random_rows
+from tests.engine.delta.judge import Case, NotAQuery, change, changed, random_rows
 
 _PAIR = StructType([StructField("x", IntegerType()), StructField("y", IntegerType())])
 _VALUES = [[None, 0, 1, 2, 3], [None, 0, 1, 2]]
@@ -32,18 +32,20 @@ def judged(spark, seed):
     after = {name: changed(random, rows, _VALUES) for name, rows in before.items()}
     case = Case(query, dict.fromkeys(TABLES, _PAIR), before, after)
     try:
-        found, wanted = change(spark, case)
+        found, wanted = change(spark, case, kept=bool(seed % 2))
     except NotInBlocks as error:
         return error.why
+    except NotAQuery:
+        return "Spark does not take the query"
     assert found == wanted, (seed, query, before, after, case.sql, case.steps)
-    return "ok"
+    return "ok, by kept lines" if case.kept else "ok"
 
 
 @pytest.mark.parametrize("part", range(4))
 def test_the_change_of_random_queries_is_exact(spark, part):
     outcomes = Counter(judged(spark, seed) for seed in range(part * 25, part * 25 + 25))
     # Enough of them must be refreshed from changes for this to mean anything.
-    assert outcomes["ok"] >= 7, outcomes
+    assert outcomes["ok"] + outcomes["ok, by kept lines"] >= 7, outcomes
 
 
 @pytest.mark.soak
@@ -55,6 +57,7 @@ def test_the_change_of_random_queries_is_exact_for_as_long_as_one_likes(spark, c
         outcomes[judged(spark, seed)] += 1
         seed += 1
     with capsys.disabled():
-        print(f"\nseeds {first} to {seed - 1}: {outcomes['ok']} of {seed - first} queries from changes, all exact")
+        good = outcomes["ok"] + outcomes["ok, by kept lines"]
+        print(f"\nseeds {first} to {seed - 1}: {good} of {seed - first} queries from changes, all exact")
         for why, count in outcomes.most_common():
             print(f"  {count:6} {why}")
