@@ -1,25 +1,22 @@
 """FULL against DIFFERENTIAL: whole refreshes, from pin to commit, at several shares of changed rows.
 
-Data are TPC-H's (the package ``tpchgen-cli`` makes them); changes are appended rows of the same kind. Both modes
-refresh the same queries over the same sources in the same tick, so a ratio compares like with like.
+Data are TPC-H's (the package ``tpchgen-cli`` makes them). Changes are appended rows of the same kind, or with
+``TRICKLE_BENCH_CHANGES=mixed`` half of them rows that go, from all over the tables. Both modes refresh the same queries
+over the same sources in the same tick, so a ratio compares like with like.
 """
 
 from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 import tempfile
-import time
 from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 from pyiceberg.catalog.sql import SqlCatalog
 
 from airflow_trickle import Pipeline
+from benchmarks.changes import TABLES, append, delete, load
 
-TABLES = ("orders", "lineitem", "customer")
 QUERIES = {
     "scan_filter": "SELECT l_orderkey, l_extendedprice FROM lineitem WHERE l_quantity > 45",
     "join": "SELECT o.o_orderdate, l.l_partkey, l.l_quantity FROM lineitem AS l "
@@ -60,8 +57,13 @@ def _run(folder: Path, scale: float, shares: list[float], wanted: list[str]) -> 
     print(
         f"{'query':<16}{'changed':>9}{'FULL s':>9}{'DIFF s':>9}{'ratio':>8}{'AUTO s':>9}  {'best/AUTO':>9}", flush=True
     )
-    for share in [shares[0], *shares]:  # the first once more: the first time is for warming up
-        append(catalog, folder, share)
+    mixed = os.environ.get("TRICKLE_BENCH_CHANGES", "append") == "mixed"
+    for number, share in enumerate([shares[0], *shares]):  # the first once more: the first time is for warming up
+        if mixed:
+            append(catalog, folder, share / 2)
+            delete(share / 2, number)
+        else:
+            append(catalog, folder, share)
         for name, pipeline in pipelines.items():
             results = pipeline.tick()
             full, diff = results[f"{name}_full"], results[f"{name}_diff"]
@@ -73,34 +75,6 @@ def _run(folder: Path, scale: float, shares: list[float], wanted: list[str]) -> 
             print(f"{shown}{auto.seconds:>9.2f}  {best:>9.2f} {auto.mode}", flush=True)
 
 
-def load(catalog: SqlCatalog, folder: Path, scale: float) -> dict[str, int]:
-    subprocess.run(
-        ["tpchgen-cli", "parquet", "-s", str(scale), "-o", str(folder / "raw"), "-T", ",".join(TABLES)],
-        check=True,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    rows = {}
-    for name in TABLES:
-        file = pq.ParquetFile(folder / "raw" / f"{name}.parquet")
-        table = None
-        for batch in file.iter_batches(batch_size=4_000_000):
-            part = _plain(pa.Table.from_batches([batch]))
-            table = table or catalog.create_table(f"default.{name}", schema=part.schema)
-            table.append(part)
-        rows[name] = file.metadata.num_rows
-    return rows
-
-
-def _plain(table: pa.Table) -> pa.Table:
-    """Without string views, which Iceberg's writers do not know."""
-    fields = [
-        pa.field(f.name, pa.string() if str(f.type) in ("string_view", "large_string") else f.type)
-        for f in table.schema
-    ]
-    return table.cast(pa.schema(fields))
-
-
 def _pipeline(folder: Path, name: str) -> Pipeline:
     lines = [f"pipeline: {name}", f"sources: [{', '.join(TABLES)}]", "stream_tables:"]
     for suffix, mode in (("full", "FULL"), ("diff", "DIFFERENTIAL"), ("then_auto", "AUTO")):
@@ -109,15 +83,3 @@ def _pipeline(folder: Path, name: str) -> Pipeline:
     path.parent.mkdir(exist_ok=True)
     path.write_text("\n".join(lines) + "\n")
     return Pipeline.load(path)
-
-
-def append(catalog: SqlCatalog, folder: Path, share: float) -> None:
-    """Adds copies of some orders and their lines under new keys."""
-    started = int(time.time() * 1000) % 10**10 * 1000
-    for name, key in (("lineitem", "l_orderkey"), ("orders", "o_orderkey")):
-        table = catalog.load_table(f"default.{name}")
-        raw = pq.ParquetFile(folder / "raw" / f"{name}.parquet")
-        count = max(1, int(share * raw.metadata.num_rows))
-        part = _plain(pa.Table.from_batches([next(raw.iter_batches(batch_size=count))]))
-        keys = pa.array([started + one for one in part[key].to_pylist()], part.schema.field(key).type)
-        table.append(part.set_column(part.schema.get_field_index(key), part.schema.field(key), keys))

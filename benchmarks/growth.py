@@ -11,7 +11,8 @@ from pathlib import Path
 from pyiceberg.catalog.sql import SqlCatalog
 
 from airflow_trickle import Pipeline
-from benchmarks.differential import QUERIES, TABLES, append, load
+from benchmarks.changes import TABLES, append, load
+from benchmarks.differential import QUERIES
 
 #: Scales of TPC-H at which lineitem has so many million rows.
 SCALES = {"1M": 1 / 6, "10M": 10 / 6, "60M": 10.0}

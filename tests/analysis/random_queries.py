@@ -44,9 +44,9 @@ class Query:
         return text
 
 
-def random_query(random: Random, depth: int = 4, size: int = 7) -> Query:
-    """A query of at most ``depth`` queries inside each other and about ``size`` altogether."""
-    return Query(_Maker(random, size).query(depth, (), TABLES))
+def random_query(random: Random, depth: int = 4, size: int = 7, names: tuple[str, ...] = TABLES) -> Query:
+    """A query of at most ``depth`` queries inside each other and about ``size`` altogether, over some tables."""
+    return Query(_Maker(random, size).query(depth, (), names))
 
 
 class _Maker:

@@ -8,6 +8,7 @@ from random import Random
 from typing import Any
 
 from pyspark.errors import AnalysisException
+from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, LongType, StructField, StructType
 
 from airflow_trickle.algebra.references import parse_query
@@ -75,7 +76,7 @@ def _change(spark: Any, case: Case, views: list[str], *, kept: bool) -> tuple[Co
     published = Published(view, tuple(column.name for column in old.schema.fields), types)
     tallies = Tallies()
     if kept:
-        tallies.lines = _lines(spark, case, published, {name: _turned(one) for name, one in states.items()}, views)
+        tallies.lines = _lines(spark, case, published, _turned(spark, states, views), views)
     bench, found_change = _found(spark, case, published, states, tallies, views)
     case.sql = found_change.sql if found_change is not None else None
     found = Counter(_hashable(row) for row in before)
@@ -103,8 +104,17 @@ def _found(
     return bench, change_of(Context(blocks, tables, bench, tallies=tallies), parsed, published)
 
 
-def _turned(one: Views) -> Views:
-    return Views(one.new, one.old, one.delta, types=one.types)
+def _turned(spark: Any, states: dict[str, Views], views: list[str]) -> dict[str, Views]:
+    """The change back: from the new rows to the old ones."""
+    found = {}
+    for name, one in states.items():
+        delta = None
+        if one.delta is not None:
+            delta = f"{one.delta}_back"
+            spark.table(one.delta).withColumn(WEIGHT, -F.col(WEIGHT)).createOrReplaceTempView(delta)
+            views.append(delta)
+        found[name] = Views(one.new, one.old, delta, types=one.types)
+    return found
 
 
 def _lines(spark: Any, case: Case, published: Published, states: dict[str, Views], views: list[str]) -> str | None:
