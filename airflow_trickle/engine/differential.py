@@ -13,7 +13,7 @@ from airflow_trickle.blocks.check import blocks_of
 from airflow_trickle.engine.delta.bench import SparkBench, understood
 from airflow_trickle.engine.delta.context import Change, Context, InputViews, Published, Tallies, Views
 from airflow_trickle.engine.delta.program import change_of
-from airflow_trickle.engine.delta.ranges import ranges_of_files
+from airflow_trickle.engine.delta.ranges import RangesOfFiles, ranges_of_files
 from airflow_trickle.engine.feed import appended, weighted_changes
 from airflow_trickle.engine.full import Difference, Input, input_at, netted, shaped
 from airflow_trickle.engine.inputs import read_files
@@ -163,6 +163,7 @@ class ChangeFinder:
             return read_files(self.spark, source.table, schema, source.files)
 
         after = self.bench.promise(lambda: read(one.after))
+        self.bench.know_ranges(after, RangesOfFiles(schema, one.after.files))
         types = _types(schema, one.after)
         if one.nothing:
             return Views(after, after, None, types=types)
@@ -176,6 +177,7 @@ class ChangeFinder:
             change = self.bench.promise(lambda: self._appended(one))
             self.bench.know_ranges(change, ranges_of_files(schema, one.changes.added))
         before = self.bench.promise(lambda: read(one.before))
+        self.bench.know_ranges(before, RangesOfFiles(schema, one.before.files))
         return Views(before, after, change, grows=one.only_grew, types=types)
 
     def _appended(self, one: ChangedInput) -> DataFrame:

@@ -48,7 +48,7 @@ class Joins:
         found: list[Term] = []
         for position, item in enumerate(self._select.sources):
             found = self._joined(found, position, item)
-        return [self._narrowing.narrowed(term) for term in found]
+        return [self._narrowing.narrowed(term) for term in found if not self._narrowing.is_empty(term)]
 
     def _joined(self, prefix: list[Term], at: int, item: FromItem) -> list[Term]:
         changed = self._is_changed(at)
@@ -71,7 +71,10 @@ class Joins:
         terms = [term.with_(Version.NEW, join) for term in prefix]
         if changed:
             affected = self._has_changed_partner(at, item)
-            rows, partners = self._narrowing.partners(at, item.on) if affected != "true" else ([], [])
+            met = self._narrowing.partners(at, item.on) if affected != "true" else ([], [])
+            if met is None:
+                return terms
+            rows, partners = met
             for version, weight in ((Version.NEW, 1), (Version.OLD, -1)):
                 term = uniform(at, Version.OLD, weight).with_(version, join)
                 terms.append(replace(term, conditions=(affected, *rows), on={at: tuple(partners)}))

@@ -2,9 +2,10 @@
 
     ΔL ⋈[l = r] R = ΔL ⋈[l = r] σ[low ≤ r ≤ high] R            for low and high of l in ΔL
 
-Spark then leaves out the row groups and files of R that hold no such value. Only equalities of two plain columns of one
-type are used, and only those that every row of the term fulfils: in WHERE, in ON of inner joins, and in ON of the outer
-join that reads R itself.
+Spark then leaves out the row groups and files of R that hold no such value. If by the metadata of its files R holds
+none at all, the term has no rows and is left out altogether: new orders with new lines meet nothing old. Only
+equalities of two plain columns of one type are used, and only those that every row of the term fulfils: in WHERE, in ON
+of inner joins, and in ON of the outer join that reads R itself.
 """
 
 from __future__ import annotations
@@ -63,6 +64,15 @@ class Relations:
         delta = self._context.views_of(relation, self._scope).delta
         return self._context.bench.ranges(delta) if delta is not None else {}
 
+    def never_meets(self, at: int, version: Version, column: str, known: Ranges) -> bool:
+        """Whether it is certain that a column of a table in one state has no value of some ranges."""
+        relation = self._select.sources[at].relation
+        if not isinstance(relation, TableName) or version not in (Version.OLD, Version.NEW):
+            return False
+        views = self._context.views_of(relation, self._scope)
+        there = self._context.bench.ranges(views.old if version is Version.OLD else views.new).get(column)
+        return there is not None and there.is_apart_from(known)
+
 
 class Narrowing:
     """Adds such conditions to the terms of one SELECT."""
@@ -82,6 +92,13 @@ class Narrowing:
             else:
                 on.setdefault(at, []).append(known.holds(column.text))
         return replace(term, conditions=(*term.conditions, *where), on={at: tuple(texts) for at, texts in on.items()})
+
+    def is_empty(self, term: Term) -> bool:
+        """Whether it is certain that no row fulfils the equalities that every row of a term has to fulfil."""
+        return any(
+            join is None and self.relations.never_meets(at, term.versions[at], column.name, known)
+            for at, column, known, join in self._said(term)
+        )
 
     def known(self, term: Term) -> dict[tuple[int, str], Ranges]:
         """By relation and folded column: between which values it lies in every row of a term."""
@@ -129,8 +146,11 @@ class Narrowing:
                     if join is None or there == join:
                         yield there, other, known, join
 
-    def partners(self, at: int, condition: Span | None) -> tuple[list[str], list[str]]:
-        """For rows that have a partner in the change of a relation: what that says of them, and of the partners."""
+    def partners(self, at: int, condition: Span | None) -> tuple[list[str], list[str]] | None:
+        """For rows that have a partner in the change of a relation: what that says of them, and of the partners.
+
+        None if it is certain that there are no such rows in the state before.
+        """
         ranges, rows, partners = self.relations.changes(at), [], []
         for pair in equalities(self._context.blocks, condition):
             for one, other in (pair, pair[::-1]):
@@ -139,6 +159,8 @@ class Narrowing:
                 if known is None or there is None or there == at:
                     continue
                 if (self.relations.types(there) or {}).get(other.name) == known.type:
+                    if self.relations.never_meets(there, Version.OLD, other.name, known):
+                        return None
                     rows.append(known.holds(other.text))
                     partners.append(known.holds(one.text))
         return rows, partners

@@ -33,7 +33,10 @@ def change_of(context: Context, query: Query, published: Published) -> Change | 
     Raises:
         NotInBlocks: a part of the query cannot be refreshed from changes.
     """
-    return _query(context, query, {}, published)
+    found, tallies = _query(context, query, {}, published), context.tallies
+    if found is None and tallies is not None and tallies.gained is None:
+        tallies.unchanged = True
+    return found
 
 
 def _query(context: Context, query: Query, scope: Scope, published: Published | None = None) -> Change | None:

@@ -7,7 +7,7 @@ the change. Said in SQL, that lets Spark leave out row groups and files by their
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
@@ -43,6 +43,18 @@ class Ranges:
     #: The type in Spark's words.
     type: str
     has_null: bool = False
+    #: The same as numbers (of days, of microseconds), where the values can be told so.
+    ends: tuple[tuple[Any, Any], ...] | None = None
+
+    def is_apart_from(self, other: Ranges) -> bool:
+        """Whether it is certain that no value is in both.
+
+        >>> Ranges((("1", "5"),), "int", ends=((1, 5),)).is_apart_from(Ranges((("6", "9"),), "int", ends=((6, 9),)))
+        True
+        """
+        if self.ends is None or other.ends is None or self.type != other.type:
+            return False
+        return all(high < start or end < low for low, high in self.ends for start, end in other.ends)
 
     def holds(self, expression: str) -> str:
         """That an expression is in one of the ranges, as SQL.
@@ -74,8 +86,32 @@ def ranges_of_files(schema: Schema, files: Iterable[DataFile]) -> dict[str, Rang
             known = [(known[0][0], max(high for _, high in known))]
         named = tuple((_literal(low, kind), _literal(high, kind)) for low, high in known)
         nulls = any((file.null_value_counts or {}).get(field.field_id, 1) for file in files)
-        found[field.name.casefold()] = Ranges(named, _spark_name(kind), nulls)
+        ends = tuple((_number(low), _number(high)) for low, high in known)
+        found[field.name.casefold()] = Ranges(named, _spark_name(kind), nulls, ends)
     return found
+
+
+class RangesOfFiles(Mapping[str, Ranges]):
+    """The ranges of all rows of many files; each column is looked at when it is asked for."""
+
+    def __init__(self, schema: Schema, files: Sequence[DataFile]) -> None:
+        self._fields = {field.name.casefold(): field for field in schema.fields}
+        self._files = files
+        self._found: dict[str, Ranges | None] = {}
+
+    def __getitem__(self, name: str) -> Ranges:
+        if name not in self._found:
+            self._found[name] = ranges_of_files(Schema(self._fields[name]), self._files).get(name)
+        found = self._found[name]
+        if found is None:
+            raise KeyError(name)
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        return (name for name in self._fields if self.get(name) is not None)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
 
 
 def _bounds(kind: PrimitiveType, file: DataFile, number: int) -> tuple[Any, Any] | None:
@@ -109,6 +145,10 @@ def _literal(value: Any, kind: IcebergType) -> str:
     return str(_whole(value))
 
 
+def _number(value: Any) -> int | Decimal:
+    return value if isinstance(value, Decimal) else _whole(value)
+
+
 def _whole(value: Any) -> int:
     return (value - _EPOCH).days if isinstance(value, date) else int(value)
 
@@ -131,7 +171,7 @@ def ranges_of_rows(rows: pa.Table) -> dict[str, Ranges]:
         column = rows.column(field.name) if rows.schema.names.count(field.name) == 1 else None
         if kind is None or column is None or column.null_count == len(column):
             continue
-        found[field.name.casefold()] = Ranges(_pairs(column, kind), kind, column.null_count > 0)
+        found[field.name.casefold()] = _ranges_of_column(column, kind)
     return found
 
 
@@ -147,22 +187,24 @@ def _arrow_name(kind: pa.DataType) -> str | None:
     return names.get(kind)
 
 
-def _pairs(column: pa.ChunkedArray, kind: str) -> tuple[tuple[str, str], ...]:
+def _ranges_of_column(column: pa.ChunkedArray, kind: str) -> Ranges:
     import pyarrow as pa
     import pyarrow.compute as pc
 
     values: pa.ChunkedArray = pc.unique(column.drop_null())
+    nulls = column.null_count > 0
     if kind == "string":
         ends = pc.min_max(values).as_py()
         # As bytes: nothing in a text can then be taken for SQL.
         low, high = (f"CAST(X'{ends[end].encode().hex()}' AS STRING)" for end in ("min", "max"))
-        return ((low, high),)
+        return Ranges(((low, high),), kind, nulls)
     if kind.startswith("decimal"):
         numbers: list[Any] = sorted(values.to_pylist())
     else:
         width = pa.int32() if kind == "date" else pa.int64()
         numbers = sorted(values.cast(width).to_pylist())
-    return tuple((_text(low, kind), _text(high, kind)) for low, high in apart(numbers))
+    pairs = tuple(apart(numbers))
+    return Ranges(tuple((_text(low, kind), _text(high, kind)) for low, high in pairs), kind, nulls, pairs)
 
 
 def _text(value: Any, kind: str) -> str:

@@ -84,7 +84,9 @@ class Block:
         if not changed:
             return []
         affected = [affected_by(self, subquery) for subquery in changed]
-        tests = [part.condition for part in affected]
+        tests = [part.condition for part in affected if part.condition != "false"]
+        if not tests:
+            return []
         condition = "true" if "true" in tests else " OR ".join(f"({part})" for part in tests)
         # With several of them, a row may be affected by one and have to be read in full by another.
         enough = affected[0].enough if len(affected) == 1 else {}
@@ -204,14 +206,20 @@ def affected_by(block: Block, subquery: Subquery) -> Affected:
     enough: dict[int, str] = {}
     for term in terms:
         test = f"EXISTS ({inner.sql(replace(term, weight=''), columns='1', grouped=False)})"
-        rows, enough = _correlated(block, inner, term)
+        met = _correlated(block, inner, term)
+        if met is None:
+            continue
+        rows, enough = met
         tests.append(" AND ".join([test, *rows]))
     condition = tests[0] if len(tests) == 1 else " OR ".join(f"({test})" for test in tests) or "false"
     return Affected(condition, enough if len(terms) == 1 else {})
 
 
-def _correlated(block: Block, inner: Block, term: Term) -> tuple[list[str], dict[int, str]]:
-    """What ``inner.a = outer.b`` says: of the outer rows that meet the change, and of the inner rows these can meet."""
+def _correlated(block: Block, inner: Block, term: Term) -> tuple[list[str], dict[int, str]] | None:
+    """What ``inner.a = outer.b`` says: of the outer rows that meet the change, and of the inner rows these can meet.
+
+    None if it is certain that no outer row was there that meets the change.
+    """
     changed = [at for at, version in enumerate(term.versions) if version is Version.DELTA]
     if len(changed) != 1:
         return [], {}
@@ -227,6 +235,8 @@ def _correlated(block: Block, inner: Block, term: Term) -> tuple[list[str], dict
             there = outside.find(other)
             if there is None or (outside.types(there) or {}).get(other.name) != known.type:
                 continue
+            if outside.never_meets(there, Version.OLD, other.name, known):
+                return None
             rows.append(known.holds(other.text))
             relation = inner.select.sources[at].relation
             enough[relation.span.start] = known.holds(quoted(one.name))

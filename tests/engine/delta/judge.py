@@ -98,8 +98,8 @@ def _found(
     blocks, parsed = blocks_of(case.query)
     bench = SparkBench(spark, views, lambda name, about, sql: case.steps.append(f"{name}: {about}: {sql}"))
     for one in states.values():
-        if one.delta is not None:
-            bench.know_ranges(one.delta, ranges_of_rows(spark.table(one.delta).toArrow()))
+        for view in {one.old, one.new, one.delta} - {None}:
+            bench.know_ranges(view, ranges_of_rows(spark.table(view).toArrow()))
     tables = {ref.start: InputViews(states[ref.name.lower()], ref.alias) for ref in query.references}
     return bench, change_of(Context(blocks, tables, bench, tallies=tallies), parsed, published)
 

@@ -75,3 +75,43 @@ def test_a_null_among_the_changed_keys_is_no_partner_but_is_a_group(spark: Spark
     assert "IS NULL" not in joined
     grouped = sql_of(spark, "SELECT k, collect_set(v) AS c, sum(v) AS s FROM t GROUP BY k", after=after)
     assert "OR (k) IS NULL" in grouped
+
+
+#: New rows of both tables, which meet each other and nothing old; keys that are NULL meet nothing at all.
+GROWN: Rows = {"t": [*BEFORE["t"], (900, 1), (901, 2), (None, 5)], "u": [*BEFORE["u"], (900, 11, 1), (None, 12, 2)]}
+
+
+@pytest.mark.parametrize(
+    ("query", "terms"),
+    [
+        ("SELECT t.v, u.w FROM t JOIN u ON t.k = u.k", 1),
+        ("SELECT t.v, u.w FROM t, u WHERE u.k = t.k", 1),
+        ("SELECT t.v, u.w FROM t LEFT JOIN u ON t.k = u.k", 1),
+        ("SELECT t.v FROM t LEFT ANTI JOIN u ON u.k = t.k", 1),
+        ("SELECT t.v FROM t WHERE NOT EXISTS (SELECT 1 FROM u WHERE u.k = t.k)", 1),
+        ("SELECT t.v, (SELECT max(w) FROM u WHERE u.k = t.k) AS m FROM t", 1),
+        # Here a row of before may meet what is new.
+        ("SELECT t.v, u.w FROM t JOIN u ON t.k = u.k OR t.k = u.w", 2),
+        ("SELECT t.v, u.w FROM t JOIN u ON t.k <= u.k", 2),
+        ("SELECT t.v FROM t WHERE t.k NOT IN (SELECT u.k FROM u)", 3),
+    ],
+)
+def test_terms_that_by_the_metadata_have_no_rows_are_left_out(spark: SparkSession, query: str, terms: int) -> None:
+    case = Case(query, {"t": T, "u": U}, BEFORE, GROWN)
+    found, wanted = change(spark, case)
+    assert found == wanted
+    assert str(case.sql).count(" UNION ALL ") == terms - 1, case.sql
+
+
+def test_terms_are_left_out_only_if_the_other_side_cannot_meet_them(spark: SparkSession) -> None:
+    late = {"t": [*BEFORE["t"], (900, 1), (2, 9)], "u": [*BEFORE["u"], (900, 11, 1)]}
+    case = Case("SELECT t.v, u.w FROM t JOIN u ON t.k = u.k", {"t": T, "u": U}, BEFORE, late)
+    found, wanted = change(spark, case)
+    assert found == wanted
+    assert (9, 20) in wanted
+    # An old row of u that goes meets the old rows of t.
+    gone = {"t": GROWN["t"], "u": GROWN["u"][1:]}
+    case = Case("SELECT t.v, u.w FROM t LEFT JOIN u ON t.k = u.k", {"t": T, "u": U}, BEFORE, gone)
+    found, wanted = change(spark, case)
+    assert found == wanted
+    assert (1, None) in wanted

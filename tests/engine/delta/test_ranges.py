@@ -100,3 +100,15 @@ def test_values_far_apart_make_ranges_of_their_own_and_never_more_than_sixteen()
 
 def test_no_values_at_all_make_a_condition_that_nothing_fulfils() -> None:
     assert Ranges((), "int").holds("c") == "(false)"
+
+
+def test_ranges_are_apart_only_if_all_their_pairs_are() -> None:
+    def ranges(*ends: tuple[int, int], kind: str = "int") -> Ranges:
+        return Ranges(tuple((str(low), str(high)) for low, high in ends), kind, ends=ends)
+
+    assert ranges((1, 2), (8, 9)).is_apart_from(ranges((3, 7)))
+    assert ranges((3, 7)).is_apart_from(ranges((1, 2), (8, 9)))
+    assert not ranges((1, 2), (8, 9)).is_apart_from(ranges((2, 3)))
+    assert not ranges((1, 9)).is_apart_from(ranges((3, 4)))
+    assert not ranges((1, 2)).is_apart_from(ranges((3, 4), kind="bigint"))
+    assert not ranges((1, 2)).is_apart_from(Ranges((("3", "4"),), "int"))
