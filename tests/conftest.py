@@ -46,6 +46,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if {"spark_home", "spark"} & set(getattr(item, "fixturenames", ())):
             item.add_marker("spark")
+        if item.get_closest_marker("soak"):
+            item.add_marker(pytest.mark.timeout(0))  # it ends when its own time is up
 
 
 @pytest.fixture(scope="session")

@@ -62,23 +62,23 @@ class Kept:
 
 def carried(text: str | None, definition: str, before: Frontier, after: Frontier) -> str | None:
     """What is kept, for inputs that moved to another snapshot without a change of rows."""
-    if text is None:
-        return None
-    said = json.loads(text)
-    if said["definition"] != definition or said["inputs"] != json.loads(before.as_json())["inputs"]:
-        return None
-    return Kept(tuple(said["files"]), said["columns"]).as_json(definition, after)
+    noted = _noted(text, definition, before)
+    return None if noted is None else noted.as_json(definition, after)
 
 
 def valid(text: str | None, definition: str, frontier: Frontier, io: FileIO) -> Kept | None:
     """What a table's status says is kept, if it stands for this query over these inputs and is all there."""
+    noted = _noted(text, definition, frontier)
+    return noted if noted is not None and all(exists(io, file) for file in noted.files) else None
+
+
+def _noted(text: str | None, definition: str, frontier: Frontier) -> Kept | None:
     if text is None:
         return None
     said = json.loads(text)
     if said["definition"] != definition or said["inputs"] != json.loads(frontier.as_json())["inputs"]:
         return None
-    files = tuple(said["files"])
-    return Kept(files, said["columns"]) if all(exists(io, file) for file in files) else None
+    return Kept(tuple(said["files"]), said["columns"])
 
 
 def written(
