@@ -5,7 +5,8 @@ Pinned to one version of pyiceberg; ``tests/lakehouse/test_commit.py`` holds the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from pyiceberg.manifest import (
     DataFile,
@@ -13,8 +14,12 @@ from pyiceberg.manifest import (
     ManifestEntry,
     ManifestEntryStatus,
     ManifestFile,
+    ManifestWriter,
     ManifestWriterV2,
+    write_manifest,
 )
+from pyiceberg.partitioning import PartitionSpec
+from pyiceberg.schema import Schema
 from pyiceberg.table import CreateTableTransaction, Transaction
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.snapshots import Summary
@@ -57,16 +62,46 @@ class CreationTransaction(_CachedMetadata, CreateTableTransaction):
     """The creation of a table together with its first snapshot."""
 
 
-class AppendProducer(_MergeAppendFiles):
+class _OlderColumns:
+    """Manifests of an older partition spec are written with columns that still have those it is made of."""
+
+    def new_manifest_writer(self, spec: PartitionSpec) -> ManifestWriter:
+        producer: Any = self
+        return write_manifest(
+            format_version=producer._transaction.table_metadata.format_version,
+            spec=spec,
+            schema=self.schema_of(spec),
+            output_file=producer.new_manifest_output(),
+            snapshot_id=producer._snapshot_id,
+            avro_compression=producer._compression,
+        )
+
+    def schema_of(self, spec: PartitionSpec) -> Schema:
+        """The columns of the table, or the youngest ones before that a spec fits."""
+        metadata: TableMetadata = self._transaction.table_metadata  # type: ignore[attr-defined]
+        older = sorted(metadata.schemas, key=lambda schema: -schema.schema_id)
+        sources = {field.source_id for field in spec.fields}
+        fitting = (one for one in (metadata.schema(), *older) if sources <= {field.field_id for field in one.fields})
+        return next(fitting, metadata.schema())
+
+
+class AppendProducer(_OlderColumns, _MergeAppendFiles):
     """A snapshot that only adds files."""
 
 
-class ReplaceProducer(_OverwriteFiles):
+class ReplaceProducer(_OlderColumns, _OverwriteFiles):
     """A snapshot that adds and removes files, and drops what no longer lists or reaches a live file."""
 
     #: Position delete files that come with the snapshot.
     added_deletes: Sequence[DataFile] = ()
     _dropped_deletes: Sequence[DataFile] = ()
+
+    def _build_delete_files_partition_predicate(self) -> None:
+        """Nothing: files to remove are known by their paths."""
+
+    def _build_manifest_evaluator(self, spec_id: int) -> Callable[[ManifestFile], bool]:
+        """Look into every manifest: their number is kept small, and a partition overlooked would be a row twice."""
+        return lambda _manifest: True
 
     def _process_manifests(self, manifests: list[ManifestFile]) -> list[ManifestFile]:
         kept = [
@@ -130,7 +165,8 @@ class ReplaceProducer(_OverwriteFiles):
 
     def _write(self, entries: list[ManifestEntry], spec_id: int) -> ManifestFile:
         place = self.new_manifest_output()
-        with _DeletesWriter(self.spec(spec_id), self.schema(), place, self._snapshot_id, self._compression) as writer:
+        spec = self.spec(spec_id)
+        with _DeletesWriter(spec, self.schema_of(spec), place, self._snapshot_id, self._compression) as writer:
             for entry in entries:
                 writer.add_entry(entry)
         return writer.to_manifest_file()

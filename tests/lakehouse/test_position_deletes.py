@@ -85,7 +85,7 @@ def test_the_delete_file_is_as_the_format_wants_it(shared_lake: Lakehouse, ident
     paths = list(held(table))
     record = begin(shared_lake, target_of(shared_lake, identifier))
     rows = {path: [0] if held(table)[path].record_count == 1 else [0, 3, 4] for path in paths}
-    files = write_position_deletes(table, record, {**rows, "file:///nothing": []})
+    files = write_position_deletes(table, record, [(held(table)[path], rows[path]) for path in paths])
     assert len(files) == 2
     for file in files:
         found = pq.read_table(spark_path(file.file_path))
