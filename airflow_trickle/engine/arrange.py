@@ -125,7 +125,7 @@ def arranged_rows(rows: pa.Table, target: Target) -> list[pa.Table]:
     keys = [numbers, *(rows.column(names.index(name)) for name in target.order)]
     table = pa.table(keys, names=[str(number) for number in range(len(keys))])
     by = [(name, "ascending") for name in table.column_names]
-    order = pc.sort_indices(table, sort_keys=by, null_placement="at_start")
+    order = pc.sort_indices(table, sort_keys=by)
     return _runs(rows.take(order), numbers.take(order))
 
 

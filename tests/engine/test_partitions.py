@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
 import random
+import re
 from collections import Counter
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -21,7 +22,7 @@ from airflow_trickle.lakehouse.files import spark_path
 from airflow_trickle.lakehouse.partition_values import partition_of
 from airflow_trickle.lakehouse.snapshots import files_of
 from tests.engine.world import World, bag
-from tests.outside_readers import duckdb_connection, duckdb_rows
+from tests.outside_readers import duckdb_rows
 
 ROWS = pa.schema(
     [
@@ -43,7 +44,7 @@ STRINGS = [
     " ",
     "a/b",
     "a%2Fb",
-    "it's = \"q\"",
+    'it\'s = "q"',
     "ü\u2028😀",
     "__HIVE_DEFAULT_PARTITION__",
     "null",
@@ -82,18 +83,20 @@ def row(chance: random.Random, k: int | None = None) -> dict[str, Any]:
     }
 
 
-#: Every transform over every type; split in two, or there would be a file for nearly every row.
+#: Every transform over every type.
 LAYOUTS = {
-    "text": "[s]",
-    "trunc": '["truncate(3, s)", b]',
     "day": "[d]",
     "moment": '["days(t)", "hours(n)"]',
     "month": '["months(d)", "month(t)"]',
+    "micro": "[t, n]",
+    "text": "[s]",
+    "trunc": '["truncate(3, s)", b]',
     "year": '["years(n)", "YEAR(d)"]',
+    "hour": '["Hours(T)", "days(n)"]',
     "whole": '["truncate(10, i)"]',
     "number": '[v, "truncate(7, k)"]',
-    "micro": "[t, n]",
     "cents": '["truncate(100, v)", I]',
+    "times": '["years(t)", "months(n)", "days(d)"]',
 }
 
 
@@ -110,9 +113,7 @@ def agreed(world: World, name: str, expected: Counter[tuple[Any, ...]]) -> None:
     """Plain pyiceberg and DuckDB read the rows, whole and by every value of the partition columns."""
     table = world.outside.load_table(f"default.{name}")
     assert bag(table.scan().to_arrow()) == expected
-    assert Counter(duckdb_rows(table.metadata_location)) == Counter(
-        {tuple(r): n for r, n in _as_duckdb(expected).items()}
-    )
+    assert Counter(duckdb_rows(table.metadata_location)) == expected
     schema = table.schema()
     names = [field.name for field in schema.fields]
     for part in table.spec().fields:
@@ -130,24 +131,374 @@ def agreed(world: World, name: str, expected: Counter[tuple[Any, ...]]) -> None:
             assert delete.scope == file.scope
 
 
-def _as_duckdb(rows: Counter[tuple[Any, ...]]) -> Counter[tuple[Any, ...]]:
-    return rows
-
-
 def _literal(source: Any, value: Any) -> Any:
     if isinstance(source.field_type, DateType | TimestampType | TimestamptzType):
         return value.isoformat()
     return value
 
 
-def test_one(world: World) -> None:
-    chance = random.Random(1)
+#: Where rows are written: by Spark, or in this process beside files that pass for small or for large ones.
+WAYS = ("spark", "small", "large")
+
+
+def choose(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if way == "spark":
+        monkeypatch.setattr("airflow_trickle.engine.delta.bench.SMALL", 0)
+        monkeypatch.setattr("airflow_trickle.engine.fetch.SMALL", 0)
+        monkeypatch.setattr("airflow_trickle.engine.fetch.fetch.__defaults__", (0, ()))
+    if way == "large":
+        monkeypatch.setattr("airflow_trickle.engine.small_write.SMALL_FILE_BYTES", 1)
+
+
+def define(world: World, layouts: dict[str, str], mode: str = "DIFFERENTIAL") -> None:
+    options = {name: {"refresh_mode": mode, "partition_by": by} for name, by in layouts.items()}
+    world.define(dict.fromkeys(layouts, COPY), **options)
+
+
+def in_zone(zone: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(
+        "AIRFLOW_CONN_TRICKLE_SPARK",
+        json.dumps({"conn_type": "trickle_spark", "extra": {"conf": {"spark.sql.session.timeZone": zone}}}),
+    )
+
+
+@pytest.mark.parametrize(
+    ("way", "names"),
+    [
+        ("spark", ("day", "moment", "month", "text")),
+        ("spark", ("trunc", "hour", "whole", "cents")),
+        ("small", ("micro", "text", "year", "number")),
+        ("small", ("month", "times", "whole", "cents")),
+        ("large", ("day", "trunc", "hour", "number")),
+        ("large", ("moment", "text", "year")),
+    ],
+)
+def test_every_reader_finds_every_row_by_its_partition(
+    world: World, monkeypatch: pytest.MonkeyPatch, way: str, names: tuple[str, ...]
+) -> None:
+    choose(way, monkeypatch)
+    in_zone(random.Random(repr((way, names))).choice(["America/New_York", "Asia/Kolkata"]), monkeypatch)
+    chance = random.Random(f"{way} {names}")
     world.source("rows", ROWS, [row(chance, number % 41) for number in range(60)])
+    define(world, {name: LAYOUTS[name] for name in names})
+    assert {result.mode for result in world.tick().values()} == {Mode.FULL}
+    for number in range(2):
+        same = row(chance)
+        world.delete("rows", f"k = {chance.randint(0, 40)} or k = {chance.randint(0, 40)}")
+        world.append("rows", same, same, *(row(chance) for _ in range(6)))
+        assert {result.mode for result in world.tick().values()} == {Mode.DIFFERENTIAL}
+        expected = world.judge(COPY)
+        for name in names:
+            if number == 1:
+                agreed(world, name, expected)
+            else:
+                assert world.rows(name) == expected, name
+    if way == "large":
+        assert any(file.deletes for name in names for file in live(world, name).values())
+    verified(world)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_random_changes_in_full_and_from_changes(world: World, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+    chance = random.Random(seed)
+    monkeypatch.setattr("airflow_trickle.engine.small_write.SMALL_FILE_BYTES", chance.choice([1, 2000, 8 * 1024**2]))
+    monkeypatch.setattr("airflow_trickle.engine.small_write.SMALL_FILES_KEPT", chance.choice([2, 3, 16]))
+    monkeypatch.setattr("airflow_trickle.engine.write.SMALL_FILES_KEPT", chance.choice([2, 3, 16]))
+    names = chance.sample(sorted(LAYOUTS), 2)
+    world.source("rows", ROWS, [row(chance) for _ in range(40)])
+    queries = {
+        names[0]: COPY,
+        names[1]: COPY,
+        "over": f"SELECT s, b, count(*) AS n, sum(v) AS v, max(d) AS d FROM {names[0]} GROUP BY s, b",
+    }
+    options: dict[str, dict[str, str]] = {
+        names[0]: {"refresh_mode": "DIFFERENTIAL", "partition_by": LAYOUTS[names[0]], "cluster_by": "[k, S]"},
+        names[1]: {"refresh_mode": "FULL", "partition_by": LAYOUTS[names[1]]},
+        "over": {"refresh_mode": "DIFFERENTIAL", "partition_by": "[b, d]", "cluster_by": "[n]"},
+    }
+    world.define(queries, **options)
+    world.tick()
+    for number in range(4):
+        low = chance.randint(0, 40)
+        if chance.random() < 0.8:
+            world.delete("rows", f"k >= {low} and k <= {low + chance.randint(0, 8)}")
+        if chance.random() < 0.9:
+            world.append("rows", *[row(chance)] * 2, *(row(chance) for _ in range(chance.randint(0, 9))))
+        results = world.tick()
+        assert results[names[0]].mode in (Mode.DIFFERENTIAL, Mode.NO_DATA)
+        assert results[names[1]].mode in (Mode.FULL, Mode.NO_DATA)
+        assert results["over"].mode in (Mode.DIFFERENTIAL, Mode.NO_DATA)
+        for name in queries:
+            expected = world.judge(f"SELECT * FROM {name}", **queries)
+            if number % 2:
+                agreed(world, name, expected)
+            assert world.rows(name) == expected, name
+    verified(world)
+
+
+def partitions(world: World, name: str) -> dict[tuple[str, ...], set[str]]:
+    found: dict[tuple[str, ...], set[str]] = {}
+    for path, file in live(world, name).items():
+        found.setdefault(file.scope[1], set()).add(path)
+    return found
+
+
+PLAIN = pa.schema([("k", pa.int64()), ("g", pa.string()), ("d", pa.date32())])
+
+
+def plain(k: int, g: str | None, day: int = 1) -> dict[str, Any]:
+    return {"k": k, "g": g, "d": dt.date(2026, 1, day)}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_change_in_one_partition_leaves_the_files_of_the_others(
+    world: World, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    choose(way, monkeypatch)
+    world.source("rows", PLAIN, [plain(number, "abc"[number % 3]) for number in range(60)])
+    world.define({"copied": "SELECT * FROM rows"}, copied={"refresh_mode": "DIFFERENTIAL", "partition_by": "[g]"})
+    world.tick()
+    before = partitions(world, "copied")
+    assert {len(paths) for paths in before.values()} == {1}
+    world.delete("rows", "k = 4")
+    world.append("rows", plain(100, None))
+    result = world.tick()["copied"]
+    assert (result.mode, result.rows_inserted, result.rows_deleted) == (Mode.DIFFERENTIAL, 1, 1)
+    after = partitions(world, "copied")
+    assert (after["'a'",], after["'c'",]) == (before["'a'",], before["'c'",])
+    assert (after["'b'",] == before["'b'",]) is (way == "large")
+    assert set(after) == {*before, ("None",)}
+    agreed(world, "copied", world.judge("SELECT * FROM rows"))
+
+
+@pytest.mark.parametrize("way", ["spark", "small"])
+def test_small_files_are_folded_in_their_own_partition_only(
+    world: World, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    choose(way, monkeypatch)
+    for module in ("small_write", "write"):
+        monkeypatch.setattr(f"airflow_trickle.engine.{module}.SMALL_FILES_KEPT", 3)
+    world.source("rows", PLAIN, [plain(0, "a"), plain(1, "b")])
+    world.define({"copied": "SELECT * FROM rows"}, copied={"refresh_mode": "DIFFERENTIAL", "partition_by": "[g]"})
+    world.tick()
+    stays = partitions(world, "copied")["'b'",]
+    counts = []
+    for number in range(4):
+        world.append("rows", plain(10 + number, "a"))
+        assert world.tick()["copied"].mode is Mode.DIFFERENTIAL
+        found = partitions(world, "copied")
+        counts.append(len(found["'a'",]))
+        assert found["'b'",] == stays
+    assert counts == [2, 3, 1, 2]
+    agreed(world, "copied", world.judge("SELECT * FROM rows"))
+
+
+def test_a_table_over_a_partitioned_one_follows_its_position_deletes(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    choose("large", monkeypatch)
+    queries = {
+        "copied": "SELECT * FROM rows",
+        "sums": "SELECT g, count(*) AS n, sum(k) AS k FROM copied GROUP BY g",
+        "pairs": "SELECT a.k, b.g FROM copied AS a JOIN copied AS b ON a.k = b.k AND a.g = b.g",
+    }
+    world.source("rows", PLAIN, [plain(number, "abc"[number % 3], 1 + number % 5) for number in range(90)])
     world.define(
-        {name: COPY for name in LAYOUTS},
-        **{name: {"refresh_mode": "DIFFERENTIAL", "partition_by": by} for name, by in LAYOUTS.items()},
+        queries,
+        copied={"refresh_mode": "DIFFERENTIAL", "partition_by": "[g, days(d)]"},
+        sums={"refresh_mode": "DIFFERENTIAL", "partition_by": "[g]"},
+        pairs={"refresh_mode": "DIFFERENTIAL"},
     )
     world.tick()
-    for name in LAYOUTS:
-        print(name, world.outside.load_table(f"default.{name}").spec(), len(live(world, name)))
-        agreed(world, name, world.judge(COPY))
+    before = set(live(world, "copied"))
+    for gone in (4, 7, 30):
+        world.delete("rows", f"k = {gone}")
+        results = world.tick()
+        assert {result.mode for result in results.values()} == {Mode.DIFFERENTIAL}
+        for name in queries:
+            agreed(world, name, world.judge(f"SELECT * FROM {name}", **queries))
+    assert set(live(world, "copied")) == before
+    assert sum(delete.rows for file in live(world, "copied").values() for delete in file.deletes) == 3
+    verified(world)
+
+
+@pytest.mark.parametrize("mode", ["FULL", "DIFFERENTIAL"])
+def test_a_change_of_partition_by_writes_all_files_anew_though_no_input_changed(
+    world: World, mode: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    choose("large", monkeypatch)
+    world.source("rows", PLAIN, [plain(number, "abc"[number % 3], 1 + number % 5) for number in range(30)])
+    query = {"copied": "SELECT * FROM rows"}
+    world.define(query, copied={"refresh_mode": mode})
+    world.tick()
+    specs = []
+    for by in ("[g]", '[g, "months(d)"]', "[]", '["truncate(10, k)"]', "[G]"):
+        world.delete("rows", f"k = {len(specs)}")
+        world.tick()
+        before = set(live(world, "copied"))
+        world.define(query, copied={"refresh_mode": mode, "partition_by": by})
+        result = world.tick()["copied"]
+        assert (result.mode, result.rows_inserted, result.rows_deleted) == (Mode.FULL, 0, 0)
+        assert result.reason.startswith("partition_by changed")
+        assert not before & set(live(world, "copied"))
+        agreed(world, "copied", world.judge("SELECT * FROM rows"))
+        specs.append(world.outside.load_table("default.copied").spec().spec_id)
+        assert world.tick()["copied"].mode is Mode.NO_DATA
+    # The fields are those of before where they are the same, and so are whole specs.
+    assert specs == [1, 2, 0, 3, 1]
+    table = world.outside.load_table("default.copied")
+    assert sorted({f.field_id for spec in table.specs().values() for f in spec.fields}) == [1000, 1001, 1002]
+    for snapshot in table.metadata.snapshots:
+        assert len(table.scan(snapshot_id=snapshot.snapshot_id).to_arrow()) >= 25
+    verified(world)
+
+
+def test_a_spec_that_somebody_else_changed_is_put_right_with_the_next_change(world: World) -> None:
+    world.source("rows", PLAIN, [plain(number, "ab"[number % 2]) for number in range(8)])
+    world.define({"copied": "SELECT * FROM rows"}, copied={"refresh_mode": "DIFFERENTIAL", "partition_by": "[g]"})
+    world.tick()
+    with world.outside.load_table("default.copied").update_spec() as change:
+        change.add_identity("d")
+    world.append("rows", plain(9, "c"))
+    result = world.tick()["copied"]
+    assert result.mode is Mode.FULL
+    assert result.reason == "rows changed; partition_by changed"
+    assert [field.name for field in world.outside.load_table("default.copied").spec().fields] == ["g"]
+    agreed(world, "copied", world.judge("SELECT * FROM rows"))
+
+
+def test_a_partition_column_may_change_its_type_and_go(world: World) -> None:
+    world.source("rows", PLAIN, [plain(number, "ab"[number % 2], 1 + number % 3) for number in range(9)])
+
+    def tick(query: str, by: str) -> None:
+        world.define({"copied": query}, copied={"partition_by": by})
+        world.tick()
+        agreed(world, "copied", world.judge(query))
+        world.append("rows", plain(50, "a"))
+        world.tick()
+        agreed(world, "copied", world.judge(query))
+
+    tick("SELECT CAST(k % 2 AS INT) AS p, g, d FROM rows", "[p]")
+    tick("SELECT CAST(k % 2 AS BIGINT) AS p, g, d FROM rows", "[p]")
+    tick("SELECT CAST(k % 2 AS VARCHAR) AS p, g, d FROM rows".replace("VARCHAR", "STRING"), "[p]")
+    tick("SELECT CAST(k % 2 AS STRING) AS p, g FROM rows", "[g]")
+    # Gone from the result, and from the partitions.
+    tick("SELECT k, d FROM rows", '["days(d)"]')
+    # A column that has the name of a partition.
+    tick("SELECT k, d, CAST(k AS STRING) AS d_day FROM rows", '["days(d)"]')
+    table = world.outside.load_table("default.copied")
+    assert [field.name for field in table.spec().fields] == ["d_day_2"]
+    for snapshot in table.metadata.snapshots:
+        assert len(table.scan(snapshot_id=snapshot.snapshot_id).to_arrow()) >= 9
+    verified(world)
+
+
+def test_an_empty_table_gets_its_partitions_too(world: World) -> None:
+    world.source("rows", PLAIN, [plain(1, "a")])
+    query = {"copied": "SELECT * FROM rows WHERE k > 1"}
+    world.define(query)
+    world.tick()
+    world.define(query, copied={"partition_by": "[g]"})
+    assert world.tick()["copied"].reason.startswith("partition_by changed")
+    assert [field.name for field in world.outside.load_table("default.copied").spec().fields] == ["g"]
+    world.append("rows", plain(2, "a"), plain(3, None))
+    world.tick()
+    agreed(world, "copied", world.judge(query["copied"]))
+
+
+@pytest.mark.parametrize("way", ["spark", "small"])
+@pytest.mark.parametrize("by", ["[]", "[g]"])
+def test_rows_are_sorted_by_the_columns_of_cluster_by(
+    world: World, monkeypatch: pytest.MonkeyPatch, way: str, by: str
+) -> None:
+    choose(way, monkeypatch)
+    # Not in one task, so that ranges are made.
+    monkeypatch.setattr("airflow_trickle.engine.write.ONE_FILE_BYTES", 0)
+    chance = random.Random(1)
+    numbers = chance.sample(range(500), 500)
+    world.source("rows", PLAIN, [plain(number, chance.choice("ab"), 1 + number % 28) for number in numbers])
+    options = {"refresh_mode": "DIFFERENTIAL", "partition_by": by, "cluster_by": "[D, k]"}
+    world.define({"copied": "SELECT * FROM rows"}, copied=options)
+    world.tick()
+    world.append("rows", *(plain(500 + chance.randint(0, 99), chance.choice("ab"), 1 + _ % 28) for _ in range(40)))
+    assert world.tick()["copied"].mode is Mode.DIFFERENTIAL
+    paths = list(live(world, "copied"))
+    assert len(paths) >= (4 if by == "[g]" else 2)
+    for path in paths:
+        rows = pq.read_table(spark_path(path), partitioning=None).to_pylist()
+        assert [(r["d"], r["k"]) for r in rows] == sorted((r["d"], r["k"]) for r in rows)
+    agreed(world, "copied", world.judge("SELECT * FROM rows"))
+    # Another order does not rewrite what is there.
+    world.define({"copied": "SELECT * FROM rows"}, copied={**options, "cluster_by": "[k]"})
+    assert world.tick()["copied"].mode is Mode.NO_DATA
+    verified(world)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            {"partition_by": "[nope]"},
+            "partition_by: its result has no column 'nope'. It has: k, i, s, v, d, t, n, b, f.",
+        ),
+        ({"cluster_by": "[nope]"}, "cluster_by: its result has no column 'nope'. It has: k, i, s, v, d, t, n, b, f."),
+        ({"partition_by": "[f]"}, "column 'f' has type double, but a column itself takes booleans, whole numbers,"),
+        ({"partition_by": '["days(s)"]'}, "column 's' has type string, but days(s) takes dates and timestamps. CAST"),
+        ({"partition_by": '["hours(d)"]'}, "column 'd' has type date, but hours(d) takes timestamps. CAST"),
+        ({"partition_by": '["truncate(2, b)"]'}, "column 'b' has type boolean, but truncate(2, b) takes whole numbers"),
+    ],
+)
+def test_columns_that_do_not_fit_are_named(world: World, options: dict[str, str], message: str) -> None:
+    world.source("rows", ROWS, [row(random.Random(1))])
+    world.define({"copied": COPY}, copied=options)
+    with pytest.raises(TrickleError, match=re.escape(message)) as told:
+        world.tick()
+    assert f"{world.yaml}:5:3: stream table 'copied': " in str(told.value)
+    assert not world.outside.table_exists("default.copied")
+
+
+def test_a_partition_column_that_goes_from_the_result_is_told_and_nothing_changes(world: World) -> None:
+    world.source("rows", PLAIN, [plain(1, "a")])
+    world.define({"copied": "SELECT * FROM rows"}, copied={"partition_by": "[g]"})
+    world.tick()
+    world.define({"copied": "SELECT k, d FROM rows"}, copied={"partition_by": "[g]"})
+    with pytest.raises(TrickleError, match=r"partition_by: its result has no column 'g'\. It has: k, d\."):
+        world.tick()
+    assert world.rows("copied") == world.judge("SELECT * FROM rows")
+
+
+def test_a_value_without_a_partition_is_told(world: World) -> None:
+    world.source("rows", PLAIN, [plain(-(2**63), "a")])
+    world.define({"copied": "SELECT * FROM rows"}, copied={"partition_by": '["truncate(10, k)"]'})
+    with pytest.raises(TrickleError, match="whose partition is beyond what its type long holds"):
+        world.tick()
+
+
+def test_a_file_with_rows_of_two_partitions_is_never_published(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("airflow_trickle.engine.arrange._part", lambda field, source: "'same'")
+    world.source("rows", PLAIN, [plain(1, "a"), plain(2, None)])
+    world.define({"copied": "SELECT * FROM rows"}, copied={"partition_by": "[g]"})
+    with pytest.raises(TrickleError, match="was written with rows of 2 partitions by column 'g'"):
+        world.tick()
+    assert not world.outside.table_exists("default.copied")
+
+
+def test_odd_names_of_columns(world: World) -> None:
+    world.source("rows", PLAIN, [plain(1, "a"), plain(2, None), plain(3, "b", 2)])
+    query = "SELECT k AS `a.b`, g AS `x y`, d AS partition, k AS partition0 FROM rows"
+    world.define(
+        {"copied": query},
+        copied={
+            "refresh_mode": "DIFFERENTIAL",
+            "partition_by": '["`x y`", "days(partition)", "truncate(2, `a.b`)"]',
+            "cluster_by": '["a.b"]',
+        },
+    )
+    world.tick()
+    world.append("rows", plain(4, "a"))
+    world.delete("rows", "k = 2")
+    assert world.tick()["copied"].mode is Mode.DIFFERENTIAL
+    expected = world.judge(query.replace("`", '"'))
+    assert world.rows("copied") == expected
+    assert Counter(duckdb_rows(world.outside.load_table("default.copied").metadata_location)) == expected
+    verified(world)
