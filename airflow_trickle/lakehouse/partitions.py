@@ -71,8 +71,10 @@ class Layout:
         """The partition spec for some columns: one that the table has or had, or a new one for it.
 
         Raises:
-            UnsupportedTable: a column is not there, or of a type that it cannot be parted by.
+            UnsupportedTable: a column is not there, or of a type that it cannot be parted by; or one is gone by which
+                the table was parted before.
         """
+        _refuse_lost_columns(schema, metadata)
         items = [parse_partition(text) for text in self.partition_by]
         wanted = [(_source(item, schema), _transform(item)) for item in items]
         for spec in _known(metadata):
@@ -84,7 +86,8 @@ class Layout:
         fields: list[PartitionField] = []
         for (source, transform), item in zip(wanted, items, strict=True):
             number = numbers.get((source.field_id, str(transform)))
-            taken = {field.name.casefold() for field in fields}
+            # A name means one field for ever: some readers put those of all specs side by side.
+            taken = {f.name.casefold() for spec in _known(metadata) for f in spec.fields if f.field_id != number}
             name = _free_name(source, item, schema, taken)
             fields.append(
                 PartitionField(
@@ -107,6 +110,21 @@ class Layout:
                     f"are not nested. Take another column, or leave it out."
                 )
         return tuple(field.name for field in found)
+
+
+def _refuse_lost_columns(schema: Schema, metadata: TableMetadata | None) -> None:
+    """Many readers cannot open a table of which any spec, however old, is made of a column that is gone."""
+    present = {field.field_id for field in schema.fields}
+    for spec in _known(metadata):
+        for part in spec.fields:
+            if part.source_id not in present:
+                assert metadata is not None  # noqa: S101 - it has the spec
+                name = next(f.name for one in metadata.schemas for f in one.fields if f.field_id == part.source_id)
+                raise UnsupportedTable(
+                    f"the table is or was parted by column '{name}', which is gone from its result or has another "
+                    f"type now. Iceberg tables cannot lose such a column. Keep it as it was, or drop the table "
+                    f"(trickle drop); the next tick makes it anew."
+                )
 
 
 class _FieldIds(dict[tuple[int, str], int]):

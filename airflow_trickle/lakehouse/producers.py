@@ -6,7 +6,6 @@ Pinned to one version of pyiceberg; ``tests/lakehouse/test_commit.py`` holds the
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from pyiceberg.manifest import (
     DataFile,
@@ -14,12 +13,8 @@ from pyiceberg.manifest import (
     ManifestEntry,
     ManifestEntryStatus,
     ManifestFile,
-    ManifestWriter,
     ManifestWriterV2,
-    write_manifest,
 )
-from pyiceberg.partitioning import PartitionSpec
-from pyiceberg.schema import Schema
 from pyiceberg.table import CreateTableTransaction, Transaction
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.snapshots import Summary
@@ -62,34 +57,11 @@ class CreationTransaction(_CachedMetadata, CreateTableTransaction):
     """The creation of a table together with its first snapshot."""
 
 
-class _OlderColumns:
-    """Manifests of an older partition spec are written with columns that still have those it is made of."""
-
-    def new_manifest_writer(self, spec: PartitionSpec) -> ManifestWriter:
-        producer: Any = self
-        return write_manifest(
-            format_version=producer._transaction.table_metadata.format_version,
-            spec=spec,
-            schema=self.schema_of(spec),
-            output_file=producer.new_manifest_output(),
-            snapshot_id=producer._snapshot_id,
-            avro_compression=producer._compression,
-        )
-
-    def schema_of(self, spec: PartitionSpec) -> Schema:
-        """The columns of the table, or the youngest ones before that a spec fits."""
-        metadata: TableMetadata = self._transaction.table_metadata  # type: ignore[attr-defined]
-        older = sorted(metadata.schemas, key=lambda schema: -schema.schema_id)
-        sources = {field.source_id for field in spec.fields}
-        fitting = (one for one in (metadata.schema(), *older) if sources <= {field.field_id for field in one.fields})
-        return next(fitting, metadata.schema())
-
-
-class AppendProducer(_OlderColumns, _MergeAppendFiles):
+class AppendProducer(_MergeAppendFiles):
     """A snapshot that only adds files."""
 
 
-class ReplaceProducer(_OlderColumns, _OverwriteFiles):
+class ReplaceProducer(_OverwriteFiles):
     """A snapshot that adds and removes files, and drops what no longer lists or reaches a live file."""
 
     #: Position delete files that come with the snapshot.
@@ -165,8 +137,7 @@ class ReplaceProducer(_OlderColumns, _OverwriteFiles):
 
     def _write(self, entries: list[ManifestEntry], spec_id: int) -> ManifestFile:
         place = self.new_manifest_output()
-        spec = self.spec(spec_id)
-        with _DeletesWriter(spec, self.schema_of(spec), place, self._snapshot_id, self._compression) as writer:
+        with _DeletesWriter(self.spec(spec_id), self.schema(), place, self._snapshot_id, self._compression) as writer:
             for entry in entries:
                 writer.add_entry(entry)
         return writer.to_manifest_file()

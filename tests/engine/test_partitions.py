@@ -22,7 +22,7 @@ from airflow_trickle.lakehouse.files import spark_path
 from airflow_trickle.lakehouse.partition_values import partition_of
 from airflow_trickle.lakehouse.snapshots import files_of
 from tests.engine.world import World, bag
-from tests.outside_readers import duckdb_rows
+from tests.outside_readers import duckdb_columns, duckdb_connection, duckdb_rows
 
 ROWS = pa.schema(
     [
@@ -110,7 +110,7 @@ def verified(world: World) -> None:
 
 
 def agreed(world: World, name: str, expected: Counter[tuple[Any, ...]]) -> None:
-    """Plain pyiceberg and DuckDB read the rows, whole and by every value of the partition columns."""
+    """Plain pyiceberg and DuckDB read the rows, whole and by values of the partition columns."""
     table = world.outside.load_table(f"default.{name}")
     assert bag(table.scan().to_arrow()) == expected
     assert Counter(duckdb_rows(table.metadata_location)) == expected
@@ -119,16 +119,36 @@ def agreed(world: World, name: str, expected: Counter[tuple[Any, ...]]) -> None:
     for part in table.spec().fields:
         source = schema.find_field(part.source_id)
         at = names.index(source.name)
-        for value in {r[at] for r in expected}:
-            wanted = Counter({r: n for r, n in expected.items() if r[at] == value})
+        wanted: dict[Any, Counter[tuple[Any, ...]]] = {}
+        for found, number in expected.items():
+            wanted.setdefault(found[at], Counter())[found] = number
+        # Not every value of each: a read takes its time.
+        some = random.Random(len(expected)).sample(sorted(wanted, key=repr), min(6, len(wanted)))
+        wanted = {value: wanted[value] for value in {*some, None} & wanted.keys()}
+        for value, rows in wanted.items():
             condition = IsNull(source.name) if value is None else EqualTo(source.name, _literal(source, value))
-            assert bag(table.scan(row_filter=condition).to_arrow()) == wanted, (name, source.name, value)
+            assert bag(table.scan(row_filter=condition).to_arrow()) == rows, (name, source.name, value)
+        _found_by_duckdb(table, source, {value: rows.total() for value, rows in wanted.items()})
     # The partitions in the metadata are those of the rows in the files.
     for path, file in files_of(table, table.metadata.current_snapshot_id).items():
         assert file.spec_id == table.spec().spec_id
         assert partition_of(table.io, path, schema, table.spec()) == file.partition
         for delete in file.deletes:
             assert delete.scope == file.scope
+
+
+def _found_by_duckdb(table: Any, source: Any, wanted: dict[Any, int]) -> None:
+    with duckdb_connection() as connection:
+        kind = duckdb_columns(table.metadata_location)[source.name]
+        counted = f"SELECT count(*) FROM iceberg_scan('{table.metadata_location}') WHERE \"{source.name}\""
+        for value, number in wanted.items():
+            if isinstance(value, dt.datetime) and value.year < 1970:
+                continue  # before its version of August 2026 DuckDB rounds such times up
+            if value is None:
+                found = connection.execute(f"{counted} IS NULL")
+            else:
+                found = connection.execute(f"{counted} = CAST(? AS {kind})", [str(_literal(source, value))])
+            assert found.fetchone() == (number,), (table.name(), source.name, value)
 
 
 def _literal(source: Any, value: Any) -> Any:
@@ -148,6 +168,8 @@ def choose(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("airflow_trickle.engine.fetch.fetch.__defaults__", (0, ()))
     if way == "large":
         monkeypatch.setattr("airflow_trickle.engine.small_write.SMALL_FILE_BYTES", 1)
+        # Partitions of few rows would be worn at once.
+        monkeypatch.setattr("airflow_trickle.engine.small_write._LOST_TOO_MANY", 2)
 
 
 def define(world: World, layouts: dict[str, str], mode: str = "DIFFERENTIAL") -> None:
@@ -166,11 +188,10 @@ def in_zone(zone: str, monkeypatch: pytest.MonkeyPatch) -> None:
     ("way", "names"),
     [
         ("spark", ("day", "moment", "month", "text")),
-        ("spark", ("trunc", "hour", "whole", "cents")),
-        ("small", ("micro", "text", "year", "number")),
-        ("small", ("month", "times", "whole", "cents")),
+        ("spark", ("trunc", "hour", "cents")),
+        ("small", ("micro", "text", "year")),
+        ("small", ("times", "whole", "number")),
         ("large", ("day", "trunc", "hour", "number")),
-        ("large", ("moment", "text", "year")),
     ],
 )
 def test_every_reader_finds_every_row_by_its_partition(
@@ -198,7 +219,7 @@ def test_every_reader_finds_every_row_by_its_partition(
     verified(world)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_random_changes_in_full_and_from_changes(world: World, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
     chance = random.Random(seed)
     monkeypatch.setattr("airflow_trickle.engine.small_write.SMALL_FILE_BYTES", chance.choice([1, 2000, 8 * 1024**2]))
@@ -367,7 +388,7 @@ def test_a_spec_that_somebody_else_changed_is_put_right_with_the_next_change(wor
     agreed(world, "copied", world.judge("SELECT * FROM rows"))
 
 
-def test_a_partition_column_may_change_its_type_and_go(world: World) -> None:
+def test_columns_come_and_go_and_grow_beside_partitions(world: World) -> None:
     world.source("rows", PLAIN, [plain(number, "ab"[number % 2], 1 + number % 3) for number in range(9)])
 
     def tick(query: str, by: str) -> None:
@@ -379,18 +400,34 @@ def test_a_partition_column_may_change_its_type_and_go(world: World) -> None:
         agreed(world, "copied", world.judge(query))
 
     tick("SELECT CAST(k % 2 AS INT) AS p, g, d FROM rows", "[p]")
+    before = set(live(world, "copied"))
     tick("SELECT CAST(k % 2 AS BIGINT) AS p, g, d FROM rows", "[p]")
-    tick("SELECT CAST(k % 2 AS VARCHAR) AS p, g, d FROM rows".replace("VARCHAR", "STRING"), "[p]")
-    tick("SELECT CAST(k % 2 AS STRING) AS p, g FROM rows", "[g]")
-    # Gone from the result, and from the partitions.
-    tick("SELECT k, d FROM rows", '["days(d)"]')
+    assert not before & set(live(world, "copied"))
+    tick("SELECT g, CAST(k % 2 AS BIGINT) AS p, d FROM rows", '["days(d)"]')
     # A column that has the name of a partition.
-    tick("SELECT k, d, CAST(k AS STRING) AS d_day FROM rows", '["days(d)"]')
+    tick("SELECT d, CAST(k AS STRING) AS d_day, CAST(k % 2 AS BIGINT) AS p FROM rows", '["days(d)"]')
     table = world.outside.load_table("default.copied")
     assert [field.name for field in table.spec().fields] == ["d_day_2"]
     for snapshot in table.metadata.snapshots:
         assert len(table.scan(snapshot_id=snapshot.snapshot_id).to_arrow()) >= 9
     verified(world)
+
+
+@pytest.mark.parametrize("query", ["SELECT g, d FROM rows", "SELECT CAST(k AS STRING) AS k, g, d FROM rows"])
+def test_a_column_that_the_table_was_parted_by_cannot_go(world: World, query: str) -> None:
+    world.source("rows", PLAIN, [plain(1, "a")])
+    whole = "SELECT k, g, d FROM rows"
+    world.define({"copied": whole}, copied={"partition_by": "[k]"})
+    world.tick()
+    world.define({"copied": whole}, copied={"partition_by": "[g]"})
+    world.tick()
+    world.define({"copied": query}, copied={"partition_by": "[g]"})
+    with pytest.raises(TrickleError, match="is or was parted by column 'k', which is gone from its result or has"):
+        world.tick()
+    agreed(world, "copied", world.judge(whole))
+    world.outside.drop_table("default.copied")
+    world.tick()
+    agreed(world, "copied", world.judge(query.replace("STRING", "VARCHAR")))
 
 
 def test_an_empty_table_gets_its_partitions_too(world: World) -> None:
@@ -462,7 +499,7 @@ def test_a_partition_column_that_goes_from_the_result_is_told_and_nothing_change
     world.define({"copied": "SELECT * FROM rows"}, copied={"partition_by": "[g]"})
     world.tick()
     world.define({"copied": "SELECT k, d FROM rows"}, copied={"partition_by": "[g]"})
-    with pytest.raises(TrickleError, match=r"partition_by: its result has no column 'g'\. It has: k, d\."):
+    with pytest.raises(TrickleError, match="is or was parted by column 'g', which is gone from its result"):
         world.tick()
     assert world.rows("copied") == world.judge("SELECT * FROM rows")
 
