@@ -92,13 +92,13 @@ def _delete(lake: Lakehouse, lease: Lease, key: str, every: int, number: int) ->
         spark=None,
         new_table=False,
     )
-    positions = {}
+    positions = []
     for path, file in files_of(table, table.metadata.current_snapshot_id).items():
         with table.io.new_input(path).open() as stream:
             keys = pq.ParquetFile(stream).read(columns=[key])[key].to_numpy()
         chosen = ((keys % every == number % every) & (keys < _FIRST_NEW)).nonzero()[0]
         gone = set(deleted_positions(table.io, file).to_pylist())
-        positions[path] = [int(row) for row in chosen if row not in gone]
+        positions.append((file, [int(row) for row in chosen if row not in gone]))
     target = Target(lease.identifier, table, table.metadata.schema(), is_new=False)
     deletes = write_position_deletes(table, record, positions)
     commit(lake, [stage(lake, target, record, added=(), removed=(), deletes=deletes, summary={})])

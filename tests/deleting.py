@@ -160,8 +160,17 @@ def staged(
     target = target_of(lake, identifier)
     record = begin(lake, target)
     added = [data_file(target.table, rows)] if rows else []
-    deletes = write_position_deletes(target.table, record, positions or {})
+    files = held(target.table)
+    deletes = write_position_deletes(
+        target.table, record, [(files.get(path) or _nowhere(path), rows) for path, rows in (positions or {}).items()]
+    )
     return stage(lake, target, record, added=added, removed=removed, deletes=deletes, summary={"trickle.note": "x"})
+
+
+def _nowhere(path: str) -> DataFile:
+    file = DataFile.from_args(file_path=path, partition=Record())
+    file.spec_id = 0
+    return file
 
 
 def publish(lake: Lakehouse, identifier: str, **what: Any) -> Table:

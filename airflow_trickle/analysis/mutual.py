@@ -120,5 +120,8 @@ def _table(pipeline: PipelineDef, table: TableDef, found: Decomposition, index: 
         # A member of a cycle is refreshed from changes, whatever the table over it does.
         refresh_mode="AUTO",
         description=f"The CTE '{member.cte}' of '{table.name}'.",
+        # They speak of the columns of the table itself.
+        partition_by=(),
+        cluster_by=(),
         made_from=table.name,
     )

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from airflow_trickle.definition.source_model import SourceModel
 from airflow_trickle.definition.values import (
     Circular,
+    ClusterBy,
     Consistency,
     Count,
     DottedPath,
@@ -56,7 +57,6 @@ class DefaultsModel(_Part):
         default=None,
         description="CTEs that read each other: auto (default) makes stream tables of them, suggest shows how to.",
     )
-    partition_by: PartitionBy | None = Field(default=None, description="Not built yet.")
     owner: Text | None = Field(default=None, description="Who answers for the table.")
     tags: Texts | None = Field(default=None, description="Words to find it by.")
 
@@ -74,6 +74,13 @@ class TableModel(DefaultsModel):
     query: Text | None = Field(default=None, description="The defining query, in Spark SQL.")
     query_file: Text | None = Field(default=None, description="A file that holds the query, relative to this file.")
     description: Text | None = Field(default=None, description="What the table holds.")
+    partition_by: PartitionBy | None = Field(
+        default=None,
+        description="Columns whose values, or years(c), months(c), days(c), hours(c), truncate(n, c) of them, part it.",
+    )
+    cluster_by: ClusterBy | None = Field(
+        default=None, description="Columns by which the rows are sorted over files and in them."
+    )
 
     @model_validator(mode="after")
     def _has_one_query(self) -> TableModel:

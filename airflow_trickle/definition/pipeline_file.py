@@ -181,6 +181,8 @@ class PipelineFile:
             description=table.description or "",
             owner=option("owner"),
             tags=option("tags") or (),
+            partition_by=table.partition_by or (),
+            cluster_by=table.cluster_by or (),
         )
 
     def _sql(self, name: str, table: TableModel) -> SqlText | None:

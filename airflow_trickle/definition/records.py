@@ -54,6 +54,9 @@ class TableDef:
     description: str = ""
     owner: str | None = None
     tags: tuple[str, ...] = ()
+    #: In one spelling, see `partitioning.PartitionText`.
+    partition_by: tuple[str, ...] = ()
+    cluster_by: tuple[str, ...] = ()
     #: For a table made from a CTE of another one's query: the name of that one.
     made_from: str | None = None
 

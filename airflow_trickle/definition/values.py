@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Annotated, Any, Literal, NoReturn
 
 from pydantic import BeforeValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
-from airflow_trickle.definition import schedules
+from airflow_trickle.definition import partitioning, schedules
 from airflow_trickle.definition.words import choice_of, listed, nearest, shortened
 
 NAME_PATTERN = r"^[A-Za-z_][A-Za-z0-9_]*$"
@@ -132,7 +133,35 @@ def _start_date(value: Any) -> str:
 
 
 def _partition_by(value: Any) -> tuple[str, ...]:
-    return () if value == [] else refuse("partition_by is not built yet.", "Leave it out.")
+    with _said_of("partition_by"):
+        items = [partitioning.parse_partition(text) for text in _listed_texts(value, f"a list of {_PARTITIONS}")]
+        partitioning.refuse_twice([item.column for item in items])
+    return tuple(str(item) for item in items)
+
+
+def _cluster_by(value: Any) -> tuple[str, ...]:
+    with _said_of("cluster_by"):
+        names = [partitioning.parse_column(text) for text in _listed_texts(value, "a list of columns")]
+        partitioning.refuse_twice(names)
+    return tuple(names)
+
+
+_PARTITIONS = "columns, or of years(c), months(c), days(c), hours(c) or truncate(n, c) of a column c"
+
+
+def _listed_texts(value: Any, what: str) -> list[str]:
+    if isinstance(value, list) and all(isinstance(item, str) for item in value):
+        return value
+    hint = "Put what looks like a number, a date or a truth value in quotes." if isinstance(value, list) else ""
+    must(what, f'Write ["{value}"].' if isinstance(value, str) and value.strip() else hint)
+
+
+@contextmanager
+def _said_of(key: str) -> Iterator[None]:
+    try:
+        yield
+    except partitioning.NotALayout as error:
+        refuse(f"{key}: {error}", error.hint)
 
 
 def any_case(words: Sequence[str]) -> dict[str, Any]:
@@ -202,6 +231,20 @@ TableSchedule = Annotated[
     WithJsonSchema(_schedule_schema("|[Cc]alculated")),
 ]
 StartDate = Annotated[str, BeforeValidator(_start_date), WithJsonSchema(_DATE_SCHEMA)]
+
+
+def _layout_schema(pattern: str, *examples: str) -> dict[str, Any]:
+    items = {"type": "string", "pattern": pattern}
+    return {"type": "array", "items": items, "uniqueItems": True, "examples": [list(examples)]}
+
+
 PartitionBy = Annotated[
-    tuple[str, ...], BeforeValidator(_partition_by), WithJsonSchema({"type": "array", "maxItems": 0})
+    tuple[str, ...],
+    BeforeValidator(_partition_by),
+    WithJsonSchema(_layout_schema(partitioning.PARTITION_PATTERN, "months(ordered_at)")),
+]
+ClusterBy = Annotated[
+    tuple[str, ...],
+    BeforeValidator(_cluster_by),
+    WithJsonSchema(_layout_schema(partitioning.COLUMN_PATTERN, "customer")),
 ]

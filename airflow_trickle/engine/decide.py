@@ -20,6 +20,9 @@ from airflow_trickle.lakehouse.state import CAPTURE, Frontier, TableStatus, read
 from airflow_trickle.plan.steps import InputKind, InputRef, TableStep
 from airflow_trickle.tick import Tick
 
+#: Why all files of a table are written anew though its rows may be the same.
+PARTED_ANEW = "partition_by changed"
+
 
 @dataclass(frozen=True)
 class Published:
@@ -122,7 +125,9 @@ def _plain_cause(step: TableStep, published: Published | None, *, full_refresh: 
     if published.frontier is None:
         return "it was reset"
     if published.definition != step.definition:
-        return "its query changed"
+        # Behind the dot stands how it is parted, see `TableStep.definition`.
+        same_query = (published.definition or "").partition(".")[0] == step.definition.partition(".")[0]
+        return PARTED_ANEW if same_query else "its query changed"
     return "a full refresh was asked for" if full_refresh else None
 
 

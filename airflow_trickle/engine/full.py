@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pyiceberg.manifest import DataFile
+from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 
 from airflow_trickle.engine.inputs import FILE, create_view, query_over, read_files
@@ -16,6 +17,7 @@ from airflow_trickle.lakehouse.catalog import Lakehouse
 from airflow_trickle.lakehouse.columns import has_collections, iceberg_schema, same_columns, spark_schema
 from airflow_trickle.lakehouse.commit import Target, new_target
 from airflow_trickle.lakehouse.deletes import total_rows, total_size
+from airflow_trickle.lakehouse.partitions import Layout
 from airflow_trickle.lakehouse.snapshots import Version, files_of, schema_of
 from airflow_trickle.plan.steps import TableStep
 
@@ -73,7 +75,12 @@ def target_of(lake: Lakehouse, step: TableStep, result: DataFrame, current: Tabl
             raise UnsupportedTable(
                 f"column '{field['name']}' begins with {RESERVED}, which is reserved. Give it another name with AS."
             )
-    return target_for(lake, step.identifier, described, current)
+    return target_for(lake, step.identifier, described, current, layout=layout_of(step))
+
+
+def layout_of(step: TableStep) -> Layout:
+    """What the definition of a table says of its files."""
+    return Layout(step.partition_by, step.cluster_by)
 
 
 def target_for(
@@ -82,17 +89,29 @@ def target_for(
     described: dict[str, Any],
     current: Table | None,
     properties: Mapping[str, str] | None = None,
+    layout: Layout | None = None,
 ) -> Target:
-    """The table to write with columns given as the JSON of Spark's schema; a new one gets the properties too."""
+    """The table to write with columns given as the JSON of Spark's schema; a new one gets the properties too.
+
+    Without a layout the files are parted as those before.
+    """
     if current is None:
-        return new_target(lake, identifier, iceberg_schema(described, None, 0), properties)
+        return new_target(lake, identifier, iceberg_schema(described, None, 0), properties, layout)
     before = current.metadata.schema()
     after = iceberg_schema(described, before, current.metadata.last_column_id)
     if same_columns(before, after):
-        return Target(identifier, current, before, is_new=False)
+        return next_target(identifier, current, before, layout)
     known = max(schema.schema_id for schema in current.metadata.schemas)
     after = after.model_copy(update={"schema_id": known + 1})
-    return Target(identifier, current, after, is_new=False)
+    return next_target(identifier, current, after, layout)
+
+
+def next_target(identifier: str, current: Table, schema: Schema, layout: Layout | None) -> Target:
+    """The next state of a table that exists, with these columns."""
+    if layout is None:
+        return Target(identifier, current, schema, is_new=False)
+    parted, order = layout.spec(schema, current.metadata), layout.order(schema)
+    return Target(identifier, current, schema, is_new=False, parted=parted, order=order)
 
 
 def shaped(result: DataFrame, target: Target, *more: Column) -> DataFrame:

@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 
 from airflow_trickle.blocks.shapes import NotInBlocks
 from airflow_trickle.engine.choose import LOOKED_AT, Choice, Workload, choose
-from airflow_trickle.engine.decide import Decision
+from airflow_trickle.engine.decide import PARTED_ANEW, Decision
 from airflow_trickle.engine.differential import ChangedInput, ChangeFinder, changed_inputs
 from airflow_trickle.engine.failures import fails_on_rows
 from airflow_trickle.engine.full import Difference, difference, netted, shaped
@@ -113,12 +113,12 @@ def _in_full(work: Work, record: stagings.Staging) -> _Change | None:
         # Computing and writing are one job.
         with phases.phase(Phase.COMPUTE):
             written = write_all(new, work.target, record, work.size)
-        if work.decision.published is not None and not written.added and work.same_schema:
+        if work.decision.published is not None and not written.added and work.keeps_files:
             return None
         return _Change(written, written.net_rows, 0)
     with phases.phase(Phase.COMPUTE):
         change = difference(work.session, new, work.target, held)
-    if not change.inserted and not change.deleted and work.same_schema:
+    if not change.inserted and not change.deleted and work.keeps_files:
         return None
     with phases.phase(Phase.WRITE):
         return _Change(_written(work, record, change), change.inserted, change.deleted)
@@ -145,6 +145,8 @@ def _from_changes(work: Work) -> tuple[_Way, _Found | None]:
         return full(step.reason)
     if not decision.from_changes or published is None or published.frontier is None:
         return full()
+    if work.same_schema and work.target.is_parted_anew:
+        return full(PARTED_ANEW)
     asked = step.requested_mode == Mode.DIFFERENTIAL.value
     with run.phases.phase(Phase.PIN):
         inputs = changed_inputs(run.lake, work.inputs, published.frontier)

@@ -1,7 +1,8 @@
 """Writing a small change in this process: no Spark job, and no large file is rewritten.
 
-Rows that come go into a new file. Rows that go are named in a position delete file beside a large data file; a small
-one is written anew without them. Small files, and those that have lost many rows, are folded together now and then.
+Rows that come go into a new file, one for each partition. Rows that go are named in a position delete file beside a
+large data file; a small one is written anew without them. Small files of a partition, and those that have lost many
+rows, are folded together now and then.
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ import pyarrow.parquet as pq
 from pyiceberg.io.pyarrow import schema_to_pyarrow
 from pyiceberg.manifest import DataFile
 
+from airflow_trickle.engine.arrange import arranged_rows
 from airflow_trickle.engine.small_change import Places, SmallChange
-from airflow_trickle.engine.write import SMALL_FILE_BYTES, SMALL_FILES_KEPT, Written
+from airflow_trickle.engine.write import SMALL_FILE_BYTES, SMALL_FILES_KEPT, Written, by_partition
 from airflow_trickle.errors import RefreshFailed
 from airflow_trickle.lakehouse.commit import NAME_MAPPING, Target, data_files
 from airflow_trickle.lakehouse.deletes import DeleteKind, deletes_of
@@ -58,14 +60,12 @@ def write_small(change: SmallChange, target: Target, staging: Staging, published
         if kept is None:
             return None
         parts.append(kept)
-    rows = pa.concat_tables(parts)
-    added = [_write(target, staging, rows)] if rows.num_rows else []
-    deletes = write_position_deletes(
-        target.table, staging, {file.file_path: places[key] for key, file in plan.marked.items()}
-    )
+    rows = arranged_rows(pa.concat_tables(parts), target)
+    added = [_write(target, staging, part, number) for number, part in enumerate(rows)]
+    deletes = write_position_deletes(target.table, staging, [(file, places[key]) for key, file in plan.marked.items()])
     lost = sum(part.num_rows for part in parts[1:]) + sum(len(places.get(key, ())) for key in plan.rewritten)
     written = Written(
-        tuple(data_files(target.table, target.schema, added)),
+        tuple(data_files(target.table, target.schema, added, target.spec)),
         tuple(plan.rewritten.values()),
         lost,
         tuple(deletes),
@@ -85,20 +85,21 @@ def _check(written: Written, change: SmallChange, target: Target) -> None:
 
 def _planned(target: Target, files: dict[str, DataFile], places: Places) -> _Plan | None:
     metadata = target.table.metadata
-    if NAME_MAPPING in metadata.properties or metadata.spec().fields:
+    if NAME_MAPPING in metadata.properties or target.is_parted_anew:
         return None
     touched = {key: files[key] for key in places}
     plan = _Plan({}, {})
     for key, file in touched.items():
         if file.file_size_in_bytes < SMALL_FILE_BYTES:
             plan.rewritten[key] = file
-        elif metadata.format_version != 2 or _is_worn(file, len(places[key])):
+        elif metadata.format_version != 2 or file.spec_id != target.spec.spec_id or _is_worn(file, len(places[key])):
             return None
         else:
             plan.marked[key] = file
-    small = {key: file for key, file in files.items() if file.file_size_in_bytes < SMALL_FILE_BYTES}
-    if len(small) >= SMALL_FILES_KEPT and _size(small.values()) <= _FOLDED_BYTES:
-        plan.rewritten.update(small)
+    small = by_partition(file for file in files.values() if file.file_size_in_bytes < SMALL_FILE_BYTES)
+    for group in small.values():
+        if len(group) >= SMALL_FILES_KEPT and _size(group) <= _FOLDED_BYTES:
+            plan.rewritten.update({file_key(file.file_path): file for file in group})
     return plan if _size(plan.rewritten.values()) <= _FOLDED_BYTES else None
 
 
@@ -144,8 +145,8 @@ def _mark(field: pa.Field) -> tuple[str, str, bytes | None]:
     return field.name, kind, (field.metadata or {}).get(b"PARQUET:field_id")
 
 
-def _write(target: Target, staging: Staging, rows: pa.Table) -> str:
-    location = f"{staging.data_folder}/part-00000-{staging.staging_id}.parquet"
+def _write(target: Target, staging: Staging, rows: pa.Table, number: int) -> str:
+    location = f"{staging.data_folder}/part-{number:05d}-{staging.staging_id}.parquet"
     with target.table.io.new_output(location).create(overwrite=True) as stream:
         pq.write_table(
             rows,

@@ -13,7 +13,7 @@ from pyiceberg.manifest import DataFile
 
 from airflow_trickle.engine.decide import Decision
 from airflow_trickle.engine.failures import explained
-from airflow_trickle.engine.full import Input, input_at, input_views, target_of
+from airflow_trickle.engine.full import Input, input_at, input_views, layout_of, next_target, target_of
 from airflow_trickle.engine.inputs import query_over
 from airflow_trickle.engine.record import Refresh
 from airflow_trickle.lakehouse.columns import same_columns
@@ -50,7 +50,7 @@ class Work:
         lake, step, published = self.run.lake, self.run.step, self.decision.published
         current = lake.table_at(step.identifier, published.location) if published else None
         if current is not None and self._columns_are_known():
-            return Target(step.identifier, current, current.metadata.schema(), is_new=False)
+            return next_target(step.identifier, current, current.metadata.schema(), layout_of(step))
         return target_of(lake, step, self.result, current)
 
     def _columns_are_known(self) -> bool:
@@ -84,6 +84,11 @@ class Work:
     def same_schema(self) -> bool:
         """Whether the table keeps its columns."""
         return not self.target.is_new and same_columns(self.target.schema, self.target.table.metadata.schema())
+
+    @property
+    def keeps_files(self) -> bool:
+        """Whether files of the table may stay as they are: it keeps its columns and its partitions."""
+        return self.same_schema and not self.target.is_parted_anew
 
 
 @contextmanager

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pyiceberg.manifest import DataFile
 
+from airflow_trickle.engine.arrange import arranged
 from airflow_trickle.engine.full import Difference, files_holding, shaped
 from airflow_trickle.engine.inputs import count_rows, read_files
 from airflow_trickle.engine.zset import WEIGHT, expand, net, weigh
 from airflow_trickle.errors import RefreshFailed
 from airflow_trickle.lakehouse.columns import has_collections, same_columns
 from airflow_trickle.lakehouse.commit import NAME_MAPPING, Target, data_files
-from airflow_trickle.lakehouse.files import list_files, spark_path
+from airflow_trickle.lakehouse.deletes import Scope, scope_of
+from airflow_trickle.lakehouse.files import list_tree, spark_path
 from airflow_trickle.lakehouse.staging import Staging
 
 if TYPE_CHECKING:
@@ -75,8 +77,10 @@ def write_difference(
 
     rewritten: list[DataFile] = []
     by_name = has_collections(target.schema) or NAME_MAPPING in target.table.metadata.properties
-    if by_name and not same_columns(target.schema, target.table.metadata.schema()):
-        # Other readers find the columns of such files by name, so none may keep one of an older meaning.
+    renamed = by_name and not same_columns(target.schema, target.table.metadata.schema())
+    if renamed or target.is_parted_anew:
+        # Other readers find the columns of such files by name, so none may keep one of an older meaning; and where
+        # a row is by its partition.
         rewritten = list(published)
     elif change.deleted:
         gone = change.delta.where(F.col(WEIGHT) < 0)
@@ -101,21 +105,27 @@ def write_difference(
 
 
 def _with_small_files(rewritten: list[DataFile], published: Sequence[DataFile]) -> list[DataFile]:
-    """Add the small files once there are many: each costs a read at every later refresh."""
-    small = [file for file in published if file.file_size_in_bytes < SMALL_FILE_BYTES]
-    if len(small) < SMALL_FILES_KEPT:
-        return rewritten
+    """Add the small files of a partition once there are many: each costs a read at every later refresh."""
     chosen = {file.file_path for file in rewritten}
-    return rewritten + [file for file in small if file.file_path not in chosen]
+    small = by_partition(file for file in published if file.file_size_in_bytes < SMALL_FILE_BYTES)
+    many = [file for files in small.values() if len(files) >= SMALL_FILES_KEPT for file in files]
+    return rewritten + [file for file in many if file.file_path not in chosen]
+
+
+def by_partition(files: Iterable[DataFile]) -> dict[Scope, list[DataFile]]:
+    """Files by their partition; those of a table without partitions are all in one."""
+    found: dict[Scope, list[DataFile]] = {}
+    for file in files:
+        found.setdefault(scope_of(file), []).append(file)
+    return found
 
 
 def _write(rows: DataFrame, target: Target, staging: Staging, size: int) -> list[DataFile]:
-    frame = shaped(rows, target)
-    frame = frame.coalesce(1) if size < ONE_FILE_BYTES else frame.hint("rebalance")
+    frame, folders = arranged(shaped(rows, target), target, one_task=size < ONE_FILE_BYTES)
     # Overwrite: should the client have sent the query twice, its files are there once.
-    writer = frame.write.mode("overwrite").option("compression", "zstd")
+    writer = frame.write.mode("overwrite").option("partitionOverwriteMode", "static").option("compression", "zstd")
     # The marker file would lie between the data files for ever.
     writer = writer.option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false")
-    writer.parquet(spark_path(staging.data_folder))
-    found = [path for path in list_files(target.table.io, staging.data_folder) if path.endswith(".parquet")]
-    return data_files(target.table, target.schema, found)
+    writer.partitionBy(*folders).parquet(spark_path(staging.data_folder))
+    found = [path for path in list_tree(target.table.io, staging.data_folder) if path.endswith(".parquet")]
+    return data_files(target.table, target.schema, found, target.spec)

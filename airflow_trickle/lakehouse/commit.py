@@ -15,14 +15,20 @@ from typing import Any
 import pyarrow.parquet as pq
 from pyiceberg.io.pyarrow import parquet_file_to_data_file
 from pyiceberg.manifest import DataFile
-from pyiceberg.partitioning import UNPARTITIONED_PARTITION_SPEC
+from pyiceberg.partitioning import UNPARTITIONED_PARTITION_SPEC, PartitionSpec
 from pyiceberg.schema import Schema
 from pyiceberg.table import StagedTable, Table, Transaction
 from pyiceberg.table.locations import load_location_provider
 from pyiceberg.table.name_mapping import create_mapping_from_schema
 from pyiceberg.table.snapshots import Operation
 from pyiceberg.table.sorting import UNSORTED_SORT_ORDER
-from pyiceberg.table.update import AddSchemaUpdate, SetCurrentSchemaUpdate, SetPropertiesUpdate
+from pyiceberg.table.update import (
+    AddPartitionSpecUpdate,
+    AddSchemaUpdate,
+    SetCurrentSchemaUpdate,
+    SetDefaultSpecUpdate,
+    SetPropertiesUpdate,
+)
 from sqlalchemy import Connection, update
 from sqlalchemy import insert as sql_insert
 from sqlalchemy.exc import IntegrityError
@@ -31,6 +37,8 @@ from airflow_trickle.errors import CommitConflict, UnsupportedTable
 from airflow_trickle.lakehouse.catalog import CATALOG_ROWS, Lakehouse, split_identifier
 from airflow_trickle.lakehouse.columns import has_collections, same_columns
 from airflow_trickle.lakehouse.files import make_durable, reported
+from airflow_trickle.lakehouse.partition_values import partition_of
+from airflow_trickle.lakehouse.partitions import Layout, same_parts
 from airflow_trickle.lakehouse.positions import check_deletes
 from airflow_trickle.lakehouse.producers import (
     AppendProducer,
@@ -48,6 +56,9 @@ OWNED = "trickle.stream-table"
 #: Beside it: the table is the mirror of a captured source, and of what.
 CAPTURED = "trickle.captured-from"
 
+#: The place of the partition among the values of a `DataFile`.
+_PARTITION = 3
+
 _PROPERTIES = {
     OWNED: "true",
     # One manifest a tick adds up: let pyiceberg merge them.
@@ -64,6 +75,20 @@ class Target:
     table: Table
     schema: Schema
     is_new: bool
+    #: How its next files are parted; None: as the table is now.
+    parted: PartitionSpec | None = None
+    #: By which columns the rows are sorted that are written.
+    order: tuple[str, ...] = ()
+
+    @property
+    def spec(self) -> PartitionSpec:
+        """The partition spec of the files to write."""
+        return self.table.metadata.spec() if self.parted is None else self.parted
+
+    @property
+    def is_parted_anew(self) -> bool:
+        """Whether no file that the table has fits the partitions it gets: then all are written anew."""
+        return not self.is_new and not same_parts(self.spec, self.table.metadata, self.schema)
 
     @property
     def expected(self) -> str | None:
@@ -83,30 +108,51 @@ class Staged:
     table: Table = field(compare=False, repr=False)
 
 
-def new_target(lake: Lakehouse, identifier: str, schema: Schema, more: Mapping[str, str] | None = None) -> Target:
+def new_target(
+    lake: Lakehouse,
+    identifier: str,
+    schema: Schema,
+    more: Mapping[str, str] | None = None,
+    layout: Layout | None = None,
+) -> Target:
     """A table that does not exist yet; its final schema (with field ids) is in the result."""
+    spec = layout.spec(schema, None) if layout and layout.partition_by else UNPARTITIONED_PARTITION_SPEC
+    order = layout.order(schema) if layout else ()
     lake.ensure_namespace(identifier)
     properties = {**_PROPERTIES, **(more or {})}
     # A folder of its own: a table that was renamed or dropped before may still live in the folder of that name.
     location = f"{lake.catalog._get_default_warehouse_location(*split_identifier(identifier))}-{uuid.uuid4().hex[:12]}"
-    staged = lake.catalog._create_staged_table(
-        identifier, schema, location, UNPARTITIONED_PARTITION_SPEC, UNSORTED_SORT_ORDER, properties
-    )
+    staged = lake.catalog._create_staged_table(identifier, schema, location, spec, UNSORTED_SORT_ORDER, properties)
     final = staged.metadata.schema()
     if has_collections(final):
         # Spark writes no field ids inside lists and maps: readers find these columns by name.
         staged.metadata.properties[NAME_MAPPING] = create_mapping_from_schema(final).model_dump_json()
-    return Target(identifier, staged, final, is_new=True)
+    return Target(identifier, staged, final, is_new=True, order=order)
 
 
-def data_files(table: Table, schema: Schema, locations: Iterable[str]) -> list[DataFile]:
-    """Written Parquet files with their row counts and column bounds; empty ones are left out."""
-    metadata = table.metadata.model_copy(update={"schemas": [schema], "current_schema_id": schema.schema_id})
+def data_files(
+    table: Table, schema: Schema, locations: Iterable[str], spec: PartitionSpec | None = None
+) -> list[DataFile]:
+    """Written Parquet files with their row counts, column bounds and partitions; empty ones are left out."""
+    spec = table.metadata.spec() if spec is None else spec
+    metadata = table.metadata.model_copy(
+        update={
+            "schemas": [schema],
+            "current_schema_id": schema.schema_id,
+            # From bounds alone, which may be missing or cut short, no partition is told.
+            "partition_specs": [UNPARTITIONED_PARTITION_SPEC],
+            "default_spec_id": UNPARTITIONED_PARTITION_SPEC.spec_id,
+        }
+    )
     locations = list(locations)
     if locations:
         _check_field_ids(table, schema, locations[0])
     files = [parquet_file_to_data_file(table.io, metadata, location) for location in locations]
-    return [file for file in files if file.record_count > 0]
+    files = [file for file in files if file.record_count > 0]
+    for file in files:
+        file[_PARTITION] = partition_of(table.io, file.file_path, schema, spec)
+        file.spec_id = spec.spec_id
+    return files
 
 
 def _check_field_ids(table: Table, schema: Schema, location: str) -> None:
@@ -215,6 +261,10 @@ def _transaction(target: Target) -> Transaction:
         if has_collections(target.schema) or NAME_MAPPING in target.table.metadata.properties:
             mapping = create_mapping_from_schema(target.schema).model_dump_json()
             transaction._apply((SetPropertiesUpdate(updates={NAME_MAPPING: mapping}),))
+    if target.spec.spec_id != target.table.metadata.default_spec_id:
+        if target.spec.spec_id not in target.table.metadata.specs():
+            transaction._apply((AddPartitionSpecUpdate(spec=target.spec),))
+        transaction._apply((SetDefaultSpecUpdate(spec_id=target.spec.spec_id),))  # type: ignore[call-arg]
     return transaction
 
 

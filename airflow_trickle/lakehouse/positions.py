@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 import pyarrow as pa
@@ -17,7 +17,7 @@ from pyiceberg.table.deletion_vector import DeletionVector
 from pyiceberg.typedef import Record
 
 from airflow_trickle.errors import RefreshFailed, UnsupportedTable
-from airflow_trickle.lakehouse.deletes import FILE_PATH_ID, POS_ID, DeleteFile, DeleteKind, deletes_of
+from airflow_trickle.lakehouse.deletes import FILE_PATH_ID, POS_ID, DeleteFile, DeleteKind, deletes_of, scope_of
 from airflow_trickle.lakehouse.staging import Staging
 
 #: The columns of a position delete file; every reader finds them by these names and ids.
@@ -82,36 +82,39 @@ def vector_positions(io: FileIO, delete: DeleteFile) -> pa.Array:
     return pa.array(rows, pa.int64())
 
 
-def write_position_deletes(table: Table, staging: Staging, positions: Mapping[str, Sequence[int]]) -> list[DataFile]:
-    """Write the rows to delete, by the path of their data file, as delete files for `commit.stage`.
+def write_position_deletes(
+    table: Table, staging: Staging, positions: Iterable[tuple[DataFile, Sequence[int]]]
+) -> list[DataFile]:
+    """Write the rows to delete of some data files as delete files for `commit.stage`.
 
-    Each data file gets a delete file of its own: readers then know from metadata alone which file lost rows, and
-    the delete file goes when its data file goes.
+    Each data file gets a delete file of its own, in the same partition: readers then know from metadata alone which
+    file lost rows, and the delete file goes when its data file goes.
 
     Raises:
-        UnsupportedTable: the table's format has no position deletes, or it is partitioned.
+        UnsupportedTable: the table's format has no position deletes.
     """
     metadata = table.metadata
-    if metadata.format_version != 2 or metadata.spec().fields:
+    if metadata.format_version != 2:
         raise UnsupportedTable(
-            f"Table {'.'.join(table.name())} has format version {metadata.format_version} and "
-            f"{len(metadata.spec().fields)} partition columns; position deletes are written to tables of format "
-            f"version 2 without partitions only."
+            f"Table {'.'.join(table.name())} has format version {metadata.format_version}; position deletes are "
+            f"written to tables of format version 2 only."
         )
-    given = [(path, list(rows)) for path, rows in sorted(positions.items()) if len(rows)]
-    for path, rows in given:
+    listed = sorted(positions, key=lambda one: str(one[0].file_path))
+    given = [(file, list(rows)) for file, rows in listed if len(rows)]
+    for file, rows in given:
         if rows[0] < 0 or any(left >= right for left, right in pairwise(rows)):
             raise RefreshFailed(
-                f"Table {'.'.join(table.name())}: the row numbers to delete, of {path}, do not rise one by one. "
-                f"Nothing was published. Please report this, with the table's query."
+                f"Table {'.'.join(table.name())}: the row numbers to delete, of {file.file_path}, do not rise one by "
+                f"one. Nothing was published. Please report this, with the table's query."
             )
     return [
-        _write(table, f"{staging.deletes_folder}/deletes-{number:05d}.parquet", path, rows)
-        for number, (path, rows) in enumerate(given)
+        _write(table, f"{staging.deletes_folder}/deletes-{number:05d}.parquet", file, rows)
+        for number, (file, rows) in enumerate(given)
     ]
 
 
-def _write(table: Table, location: str, path: str, rows: list[int]) -> DataFile:
+def _write(table: Table, location: str, data: DataFile, rows: list[int]) -> DataFile:
+    path = data.file_path
     arrow = pa.table([pa.repeat(path, len(rows)), pa.array(rows, pa.int64())], schema=_COLUMNS)
     output = table.io.new_output(location)
     with output.create() as stream:
@@ -121,20 +124,22 @@ def _write(table: Table, location: str, path: str, rows: list[int]) -> DataFile:
         content=DataFileContent.POSITION_DELETES,
         file_path=location,
         file_format=FileFormat.PARQUET,
-        partition=Record(),
+        # Readers look for the deletes of a file in its partition only.
+        partition=Record(*data.partition._data),
         record_count=len(rows),
         file_size_in_bytes=len(output),
         # Never cut short: equal bounds say that no other file is meant.
         lower_bounds={FILE_PATH_ID: name, POS_ID: struct.pack("<q", rows[0])},
         upper_bounds={FILE_PATH_ID: name, POS_ID: struct.pack("<q", rows[-1])},
     )
-    file.spec_id = table.metadata.default_spec_id
+    file.spec_id = data.spec_id
     return file
 
 
 def check_deletes(table: str, deletes: Iterable[DataFile], next_files: Iterable[DataFile]) -> None:
     """Refuse deletes that do not fit the files a table is about to have: they would delete nothing, or too much."""
-    rows = {file.file_path: file.record_count for file in next_files}
+    files = {file.file_path: file for file in next_files}
+    rows = {path: file.record_count for path, file in files.items()}
     for delete in deletes:
         path = delete.lower_bounds[FILE_PATH_ID].decode()
         (last,) = struct.unpack("<q", delete.upper_bounds[POS_ID])
@@ -143,4 +148,9 @@ def check_deletes(table: str, deletes: Iterable[DataFile], next_files: Iterable[
             raise RefreshFailed(
                 f"Table {table}: the refresh deletes {what} {path}, which its next state does not have. Nothing was "
                 f"published. Please report this, with the table's query."
+            )
+        if scope_of(delete) != scope_of(files[path]):
+            raise RefreshFailed(
+                f"Table {table}: the refresh deletes rows of {path} in another partition than that of the file. "
+                f"Nothing was published. Please report this, with the table's query."
             )

@@ -107,6 +107,8 @@ def table_json(table: TableStep, plan: Plan, names: TableNames) -> dict[str, Any
         "reason": table.reason,
         "schedule": table.schedule,
         "definition": table.definition,
+        "partition_by": list(table.partition_by),
+        "cluster_by": list(table.cluster_by),
         "declared_at": table.declared_at,
         "made_from": table.made_from,
         "depends_on": [

@@ -131,6 +131,9 @@ def _facts(told: dict[str, Any]) -> Iterator[tuple[str, str]]:
     yield "schedule", schedule + (f" (the pipeline's is {pipelines})" if schedule != pipelines else "")
     yield "asked for", f"refresh_mode: {told['requested_mode']}"
     yield "mode", f"{told['refresh_mode']} ({told['reason']})"
+    for key, name in (("partition_by", "parted by"), ("cluster_by", "sorted by")):
+        if told[key]:
+            yield name, ", ".join(told[key])
 
 
 def _named(name: str, identifier: str) -> str:

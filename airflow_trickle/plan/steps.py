@@ -67,12 +67,17 @@ class TableStep(_Step):
     requested_mode: str
     mode: str
     reason: str
-    #: Fingerprint of the meaning of the query: changes with it, not with comments or layout.
+    #: Fingerprint of the meaning of the query: changes with it, not with comments or layout. Behind a dot that of
+    #: ``partition_by``, if there is one.
     definition: str
     declared_at: str
     description: str = ""
     owner: str | None = None
     tags: tuple[str, ...] = ()
+    #: Columns, and transforms of columns, by which its files are parted.
+    partition_by: tuple[str, ...] = ()
+    #: Columns by which its rows are sorted.
+    cluster_by: tuple[str, ...] = ()
     #: In the order of ``inputs``.
     edges: tuple[EdgeStep, ...] = ()
     stratum: int = 0

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from airflow_trickle.algebra.decompose import Decomposition, Member
+from airflow_trickle.definition.partitioning import as_written
 from airflow_trickle.definition.records import PipelineDef, TableDef, TableDefaults
 
 _INDENT = "  "
@@ -48,6 +49,10 @@ def _options(member: Member, table: TableDef, defaults: TableDefaults) -> Iterat
             yield f"description: {_quoted(table.description)}"
         if not table.refresh_mode == defaults.refresh_mode == built_in.refresh_mode:
             yield f"refresh_mode: {table.refresh_mode}"
+        if table.partition_by:
+            yield f"partition_by: [{', '.join(_quoted(text) for text in table.partition_by)}]"
+        if table.cluster_by:
+            yield f"cluster_by: [{', '.join(_quoted(as_written(name)) for name in table.cluster_by)}]"
     if table.schedule is not None:
         yield f"schedule: {_quoted(table.schedule)}"
     if table.diamond_consistency is not None:

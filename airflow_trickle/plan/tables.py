@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Sequence
 
 from airflow_trickle.algebra.references import fingerprint
@@ -57,11 +58,13 @@ class TableSteps:
             requested_mode=table.refresh_mode,
             mode=choice.mode,
             reason=choice.reason,
-            definition=fingerprint(node.query, (known.identifier for known in reads)),
+            definition=_definition(fingerprint(node.query, (known.identifier for known in reads)), table.partition_by),
             declared_at=str(table.at),
             description=table.description,
             owner=table.owner,
             tags=table.tags,
+            partition_by=table.partition_by,
+            cluster_by=table.cluster_by,
             edges=tuple(_edge(ref, node.edges[ref.identifier.casefold()], node) for ref in inputs),
             stratum=self._analysis.strata.level[node.key],
             scc_id=self._shape.cycle_of.get(node.key),
@@ -89,6 +92,14 @@ def distinct(inputs: Iterable[InputRef]) -> tuple[InputRef, ...]:
     for ref in by_name:
         by_identifier.setdefault(ref.identifier, ref)
     return tuple(by_identifier.values())
+
+
+def _definition(query: str, partition_by: Sequence[str]) -> str:
+    """What a table is computed from and how it is parted: a change of either is a change of all its files."""
+    if not partition_by:
+        return query
+    said = "\x00".join(partition_by).casefold()
+    return f"{query}.{hashlib.sha256(said.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
 
 
 def _edge(ref: InputRef, edge: Edge, node: Node) -> EdgeStep:

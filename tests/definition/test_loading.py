@@ -58,6 +58,8 @@ EVERYTHING = """
         max_fixpoint_iterations: 9
         mutual_recursion: Auto
         schedule: calculated
+        partition_by: [Day, "Month( ts )", "truncate(4,`a b`)"]
+        cluster_by: [customer, "`a b`"]
     """
 
 
@@ -104,6 +106,9 @@ def test_every_key_arrives_in_the_records(tmp_path):
     assert (second.max_fixpoint_iterations, second.description) == (9, "Two")
     assert (first.schedule, first.mutual_recursion) == ("90m", None)
     assert (second.schedule, second.mutual_recursion) == ("calculated", "auto")
+    assert (first.partition_by, first.cluster_by) == ((), ())
+    assert second.partition_by == ("Day", "months(ts)", "truncate(4, `a b`)")
+    assert second.cluster_by == ("customer", "a b")
 
 
 def test_little_is_enough(tmp_path):

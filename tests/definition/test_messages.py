@@ -14,12 +14,12 @@ PIPELINE_KEYS = (
     "stratified_cycle_validation, stratified_dred, stream_tables and tags"
 )
 DEFAULT_KEYS = (
-    "diamond_consistency, diamond_schedule_policy, max_fixpoint_iterations, mutual_recursion, owner, partition_by, "
+    "diamond_consistency, diamond_schedule_policy, max_fixpoint_iterations, mutual_recursion, owner, "
     "refresh_mode, schedule and tags"
 )
 TABLE_KEYS = (
-    "description, diamond_consistency, diamond_schedule_policy, max_fixpoint_iterations, mutual_recursion, owner, "
-    "partition_by, query, query_file, refresh_mode, schedule and tags"
+    "cluster_by, description, diamond_consistency, diamond_schedule_policy, max_fixpoint_iterations, "
+    "mutual_recursion, owner, partition_by, query, query_file, refresh_mode, schedule and tags"
 )
 SCHEDULES = (
     "a duration (30s, 5m, 1h30m, 1d), a cron expression of five fields (*/5 * * * *), "
@@ -113,8 +113,53 @@ def table(options):
             "p.yaml:3:42: stream table 't': 'mutual_recursion' is the text 'maybe', but must be auto or suggest.",
         ),
         (
-            table("partition_by: [day]"),
-            "p.yaml:3:38: stream table 't': partition_by is not built yet. Leave it out.",
+            table("partition_by: day"),
+            "p.yaml:3:38: stream table 't': 'partition_by' is the text 'day', but must be a list of columns, or of "
+            'years(c), months(c), days(c), hours(c) or truncate(n, c) of a column c. Write ["day"].',
+        ),
+        (
+            table("partition_by: [day, 2026]"),
+            "p.yaml:3:38: stream table 't': 'partition_by' is a list, but must be a list of columns, or of "
+            "years(c), months(c), days(c), hours(c) or truncate(n, c) of a column c. "
+            "Put what looks like a number, a date or a truth value in quotes.",
+        ),
+        (
+            table('partition_by: ["bucket(16, id)"]'),
+            "p.yaml:3:38: stream table 't': partition_by: 'bucket(16, id)': bucket is not built. "
+            "Use cluster_by: it sorts the rows by such a column.",
+        ),
+        (
+            table('partition_by: ["mnths(day)"]'),
+            "p.yaml:3:38: stream table 't': partition_by: 'mnths(day)': there is no transform 'mnths'. "
+            "Did you mean months? "
+            "Give a column, or years(c), months(c), days(c), hours(c) or truncate(n, c) of a column c.",
+        ),
+        (
+            table('partition_by: ["truncate(zip)"]'),
+            "p.yaml:3:38: stream table 't': partition_by: 'truncate(zip)' needs a width and a column, "
+            "such as truncate(4, zip).",
+        ),
+        (
+            table('partition_by: ["days(a, b)"]'),
+            "p.yaml:3:38: stream table 't': partition_by: 'a, b' is not the name of one column. "
+            "A name with blanks, commas or parentheses goes between backticks.",
+        ),
+        (
+            table('partition_by: [day, "months(Day)"]'),
+            "p.yaml:3:38: stream table 't': partition_by: column 'Day' is given twice. Keep one of them.",
+        ),
+        (
+            table('cluster_by: ["days(a)"]'),
+            "p.yaml:3:36: stream table 't': cluster_by: 'days(a)' is not the name of a column. "
+            "A name with blanks, commas or parentheses goes between backticks.",
+        ),
+        (
+            table("cluster_by: [a, A]"),
+            "p.yaml:3:36: stream table 't': cluster_by: column 'A' is given twice. Keep one of them.",
+        ),
+        (
+            top("defaults: {partition_by: [day]}"),
+            f"p.yaml:2:12: defaults: unknown key 'partition_by'. Allowed keys: {DEFAULT_KEYS}.",
         ),
         (
             table("diamond_schedule_policy: 1"),

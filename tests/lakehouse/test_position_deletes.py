@@ -11,11 +11,13 @@ import pytest
 from pyiceberg.manifest import ManifestContent, ManifestEntryStatus
 from pyiceberg.table import Table
 from pyiceberg.transforms import IdentityTransform
+from pyiceberg.typedef import Record
 
-from airflow_trickle.errors import RefreshFailed, UnsupportedTable
+from airflow_trickle.errors import RefreshFailed
 from airflow_trickle.lakehouse import staging as stagings
 from airflow_trickle.lakehouse.catalog import Lakehouse
-from airflow_trickle.lakehouse.deletes import deletes_of
+from airflow_trickle.lakehouse.commit import stage
+from airflow_trickle.lakehouse.deletes import LiveFile, deletes_of
 from airflow_trickle.lakehouse.files import exists, spark_path
 from airflow_trickle.lakehouse.positions import deleted_positions, write_position_deletes
 from tests.deleting import begin, commit_files, equality_deletes, held, position_deletes, publish, staged, target_of
@@ -85,7 +87,7 @@ def test_the_delete_file_is_as_the_format_wants_it(shared_lake: Lakehouse, ident
     paths = list(held(table))
     record = begin(shared_lake, target_of(shared_lake, identifier))
     rows = {path: [0] if held(table)[path].record_count == 1 else [0, 3, 4] for path in paths}
-    files = write_position_deletes(table, record, {**rows, "file:///nothing": []})
+    files = write_position_deletes(table, record, [(held(table)[path], rows[path]) for path in paths])
     assert len(files) == 2
     for file in files:
         found = pq.read_table(spark_path(file.file_path))
@@ -202,9 +204,42 @@ def test_deletes_that_fit_no_file_of_the_next_state_are_refused(shared_lake: Lak
     assert epochs(shared_lake.table(identifier)) == Counter([1, 2])  # type: ignore[arg-type]
 
 
-def test_a_partitioned_table_gets_no_position_deletes(shared_lake: Lakehouse, identifier: str) -> None:
+def test_deletes_stand_in_the_partition_of_their_data_file(shared_lake: Lakehouse, identifier: str) -> None:
+    """Readers look for the deletes of a file in its partition only, whatever the files of the others are."""
     table = publish(shared_lake, identifier, rows=values(1, 2))
     with table.update_spec() as change:
         change.add_field("name", IdentityTransform())
-    with pytest.raises(UnsupportedTable, match="format version 2 without partitions only"):
-        staged(shared_lake, identifier, positions={next(iter(held(table))): [0]})
+    (first,) = held(table)
+    # One file of the table without partitions, and one each of two partitions, of which one is NULL.
+    publish(shared_lake, identifier, rows=values(3, 3))
+    table = publish(shared_lake, identifier, rows=values(2, 2, 2))
+    scopes = {path: file.scope for path, file in held(table).items()}
+    assert sorted(scope for scope in scopes.values()) == [(0, ()), (1, ("'x'",)), (1, ("None",))]
+    by_scope = {scope: path for path, scope in scopes.items()}
+    assert by_scope[0, ()] == first
+    table = publish(
+        shared_lake, identifier, positions={by_scope[1, ("None",)]: [0, 2], by_scope[1, ("'x'",)]: [1], first: [0]}
+    )
+    assert epochs(table) == Counter([2, 2, 3])
+    for file in held(table).values():
+        assert [delete.scope for delete in deletes_of(file)] == [file.scope]
+        assert len(deleted_positions(table.io, file)) == sum(delete.rows for delete in deletes_of(file))
+    assert table.scan(row_filter="name is null").to_arrow()["epoch"].to_pylist() == [2, 2]
+    assert table.scan(row_filter="name = 'x'").to_arrow()["epoch"].to_pylist() == [3]
+    # They go with their file, the others stay.
+    gone = [file for file in held(table).values() if file.scope == (1, ("None",))]
+    table = publish(shared_lake, identifier, rows=values(2), removed=gone)
+    assert epochs(table) == Counter([2, 2, 3])
+    assert summary(table)["total-delete-files"] == "2"
+
+
+def test_deletes_in_another_partition_than_their_file_are_refused(shared_lake: Lakehouse, identifier: str) -> None:
+    table = publish(shared_lake, identifier, rows=values(1, 2))
+    ((path, file),) = held(table).items()
+    elsewhere = LiveFile(file)
+    elsewhere._data[3] = Record("x")
+    target = target_of(shared_lake, identifier)
+    record = begin(shared_lake, target)
+    deletes = write_position_deletes(target.table, record, [(elsewhere, [0])])
+    with pytest.raises(RefreshFailed, match=f"deletes rows of {path} in another partition"):
+        stage(shared_lake, target, record, added=[], removed=[], deletes=deletes, summary={})

@@ -47,7 +47,8 @@ def test_a_plan_says_everything_about_a_pipeline(tmp_path):
     assert step.reason == f"AUTO: {FROM_CHANGES}"
     assert (first.tables[0].requested_mode, first.tables[0].reason) == ("FULL", "refresh_mode: FULL")
     assert step.declared_at == f"{tmp_path}/p.yaml:35:3"
-    assert (step.owner, step.description, len(step.definition)) == ("you", "Two", 16)
+    assert (step.owner, step.description, len(step.definition)) == ("you", "Two", 33)
+    assert (step.partition_by[1], step.cluster_by) == ("months(ts)", ("customer", "a b"))
 
 
 def test_settings_hold_where_the_file_says_nothing(tmp_path):
@@ -175,8 +176,8 @@ BROKEN = {
     "reader.yaml": "pipeline: reader\nstream_tables:\n  r: {query: 'SELECT * FROM good, b, d'}\n",
 }
 TABLE_KEYS = (
-    "description, diamond_consistency, diamond_schedule_policy, max_fixpoint_iterations, mutual_recursion, owner, "
-    "partition_by, query, query_file, refresh_mode, schedule and tags"
+    "cluster_by, description, diamond_consistency, diamond_schedule_policy, max_fixpoint_iterations, "
+    "mutual_recursion, owner, partition_by, query, query_file, refresh_mode, schedule and tags"
 )
 EXPECTED = [
     "a_yaml.yaml:3:7: the file is not valid YAML: a value is expected here. "
@@ -237,3 +238,17 @@ def test_a_thousand_tables_are_planned(tmp_path):
     tables = "".join(f"  t{i}: {{query: SELECT * FROM {f't{i - 1}' if i else 's'}}}\n" for i in range(1000))
     found = plan(tmp_path, f"pipeline: p\nsources: [s]\nstream_tables:\n{tables}")
     assert [table.name for table in found.tables] == [f"t{i}" for i in range(1000)]
+
+
+def test_partitions_are_part_of_the_definition_and_the_order_is_not(tmp_path):
+    def step(options):
+        write(tmp_path, {"p.yaml": f"pipeline: p\nstream_tables:\n  t: {{query: SELECT 1 AS a, {options}owner: me}}\n"})
+        return plan_path(tmp_path, Settings()).plans[0].tables[0]
+
+    plain, by_a = step(""), step("partition_by: [a], cluster_by: [a], ")
+    assert by_a.partition_by == by_a.cluster_by == ("a",)
+    assert by_a.definition.partition(".")[0] == plain.definition
+    assert plain.definition == step("cluster_by: [a], ").definition == step("partition_by: [], ").definition
+    definitions = {step(f"partition_by: [{by}], ").definition for by in ("a", "A", "'days(a)'", "'day( A )'", "a, b")}
+    assert len(definitions) == 3
+    assert all(len(text) <= 64 for text in definitions)

@@ -166,3 +166,10 @@ def test_any_text_survives_as_a_query(first, second):
     assert [tables["t__a"]["query"], tables["t"]["query"]] == [first, second]
     assert tables["t"].get("description", "") == first
     assert tables["t"]["tags"] == [second]
+
+
+def test_how_its_files_are_laid_out_stays_with_the_table():
+    laid_out = replace(table(), partition_by=("n", "truncate(2, `a b`)"), cluster_by=("a b",))
+    read = loaded(suggestion(decomposed(), laid_out))["stream_tables"]
+    assert (read["reach"]["partition_by"], read["reach"]["cluster_by"]) == (["n", "truncate(2, `a b`)"], ["`a b`"])
+    assert all("partition_by" not in read[name] and "cluster_by" not in read[name] for name in read if name != "reach")
