@@ -471,6 +471,20 @@ def test_rows_are_sorted_by_the_columns_of_cluster_by(
     verified(world)
 
 
+def test_large_writes_of_many_tasks_come_apart_too(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    choose("spark", monkeypatch)
+    monkeypatch.setattr("airflow_trickle.engine.write.ONE_FILE_BYTES", 0)
+    chance = random.Random(2)
+    world.source("rows", ROWS, [row(chance) for _ in range(80)])
+    define(world, {"text": "[s]", "moment": LAYOUTS["moment"]})
+    world.tick()
+    world.append("rows", *(row(chance) for _ in range(20)))
+    world.delete("rows", "k = 3")
+    assert {result.mode for result in world.tick().values()} == {Mode.DIFFERENTIAL}
+    for name in ("text", "moment"):
+        agreed(world, name, world.judge(COPY))
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
