@@ -43,9 +43,9 @@ def judged(spark, seed):
 
 @pytest.mark.parametrize("part", range(4))
 def test_the_change_of_random_queries_is_exact(spark, part):
-    outcomes = Counter(judged(spark, seed) for seed in range(part * 25, part * 25 + 25))
+    outcomes = Counter(judged(spark, seed) for seed in range(part * 20, part * 20 + 20))
     # Enough of them must be refreshed from changes for this to mean anything.
-    assert outcomes["ok"] + outcomes["ok, by kept lines"] >= 7, outcomes
+    assert outcomes["ok"] + outcomes["ok, by kept lines"] >= 6, outcomes
 
 
 @pytest.mark.soak

@@ -71,7 +71,7 @@ def test_the_change_by_kept_lines_is_that_of_the_query_and_the_lines_stay_right(
     spark: SparkSession, number: int
 ) -> None:
     chance, used = random.Random(number), 0
-    for _ in range(3):
+    while used < 2:
         before = {name: random_rows(chance, values, 14) for name, values in VALUES.items()}
         after = {name: changed(chance, rows, VALUES[name]) for name, rows in before.items()}
         if before == after:
@@ -80,7 +80,6 @@ def test_the_change_by_kept_lines_is_that_of_the_query_and_the_lines_stay_right(
         found, wanted = change(spark, case, kept=True)
         assert found == wanted, (before, after, case.sql, case.steps)
         used += case.kept
-    assert used, "no change was found by lines"
 
 
 @pytest.mark.parametrize(
