@@ -41,6 +41,15 @@ class Doubt:
     name: str
     why: str
 
+    @property
+    def told(self) -> str:
+        """For people; what is no function is named by several words.
+
+        >>> Doubt(7, "rand", "answers differently on every run").told
+        'rand() answers differently on every run'
+        """
+        return f"{self.name}{'' if ' ' in self.name else '()'} {self.why}"
+
 
 @dataclass
 class Facts:
@@ -101,7 +110,7 @@ class Survey:
     def any_(self, node: exp.Expr) -> None:
         """ANY: of a query it compares, behind LIKE it lists patterns, else it is an aggregate."""
         if isinstance(node.this, QUERIES):
-            self.subquery(node)
+            self.subquery(node, 0)
         elif not isinstance(node.parent, (exp.Like, exp.ILike)):
             self.aggregate(node)
 
@@ -120,7 +129,7 @@ class Survey:
         if not isinstance(node.parent, (exp.Lateral, exp.Table)):
             self._owner(node)[0].generators.append(node)
 
-    def subquery(self, node: exp.Expr) -> None:
+    def subquery(self, node: exp.Expr, offset: int) -> None:
         """EXISTS, IN, ANY, ALL or a scalar subquery; a subquery in FROM is none."""
         if isinstance(node, exp.Subquery) and _is_relation(node):
             return
@@ -128,6 +137,10 @@ class Survey:
             _read_list(node)
             if node.args.get("query") is None:
                 return
+            if not _is_condition(node):
+                # Folded by the optimizer it is NULL, computed by a join it is false.
+                why = "is NULL or false where it is unknown, as Spark happens to plan it"
+                self.doubts.append(Doubt(offset, "IN (SELECT …) as a value", why))
         if isinstance(node, (exp.Exists, exp.All)) and not isinstance(node.this, QUERIES):
             return
         self.has_subqueries = True
@@ -185,6 +198,18 @@ class Survey:
             facts.unknown.append(name)
             if not clause:
                 self.doubts.append(Doubt(offset, name, "is not one of Spark's own functions"))
+
+
+def _is_condition(node: exp.Expr) -> bool:
+    """Whether it only matters if a predicate is true, not whether it is otherwise false or NULL."""
+    parent = node.parent
+    while isinstance(parent, (exp.Paren, exp.And, exp.Or, exp.Not)):
+        node, parent = parent, parent.parent
+    if isinstance(parent, exp.If):
+        return node.arg_key == "this" and not (isinstance(parent.parent, exp.Case) and parent.parent.this is not None)
+    return isinstance(parent, (exp.Where, exp.Having, exp.Qualify)) or (
+        isinstance(parent, exp.Join) and node.arg_key == "on"
+    )
 
 
 def _schema_of(node: exp.Expr) -> str:
@@ -250,7 +275,7 @@ Visit = Callable[[Survey, exp.Expr, int], None]
 _VISITS: tuple[tuple[tuple[type[exp.Expr], ...], Visit], ...] = (
     ((exp.Window,), Survey.window),
     ((exp.Any,), lambda survey, node, _: survey.any_(node)),
-    ((exp.Exists, exp.In, exp.All, exp.Subquery), lambda survey, node, _: survey.subquery(node)),
+    ((exp.Exists, exp.In, exp.All, exp.Subquery), lambda survey, node, offset: survey.subquery(node, offset)),
     (_DOUBTFUL, Survey.doubtful),
     (_GENERATORS, lambda survey, node, _: survey.generator(node)),
     ((exp.Literal,), Survey.literal),

@@ -41,7 +41,7 @@ def obstacles_of(tree: Node | None, doubts: Iterable[Doubt] = ()) -> tuple[Obsta
     >>> [one.why for one in obstacles_of(query.tree, query.doubts)]
     ['rand() answers differently on every run']
     """
-    found = {Obstacle(doubt.offset, f"{doubt.name}() {doubt.why}") for doubt in doubts}
+    found = {Obstacle(doubt.offset, doubt.told) for doubt in doubts}
     return tuple(sorted(found.union(one for _, one in _of_nodes(tree))))
 
 
@@ -53,7 +53,7 @@ def chances_of(tree: Node | None, doubts: Iterable[Doubt] = ()) -> tuple[Obstacl
     >>> [one.why for one in chances_of(query.tree, query.doubts)]
     ['LIMIT without ORDER BY takes any rows, others on every run']
     """
-    found = {Obstacle(doubt.offset, f"{doubt.name}() {doubt.why}") for doubt in doubts}
+    found = {Obstacle(doubt.offset, doubt.told) for doubt in doubts}
     return tuple(sorted(found.union(one for node, one in _of_nodes(tree) if isinstance(node, nodes.TopK))))
 
 

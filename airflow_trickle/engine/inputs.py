@@ -12,6 +12,7 @@ from pyiceberg.schema import Schema, index_by_name
 from pyiceberg.table import Table
 
 from airflow_trickle.engine.merge import equality_fields, standing_at, surviving, with_places
+from airflow_trickle.engine.zeros import one_zero
 from airflow_trickle.engine.zset import FILE, POSITION, quoted
 from airflow_trickle.errors import UnsupportedTable
 from airflow_trickle.lakehouse.columns import id_name, same_columns, spark_schema
@@ -110,10 +111,11 @@ def _named(rows: DataFrame, table: Table, schema: Schema, found: dict[int, str],
 
     wanted = StructType.fromJson(spark_schema(schema, name_of(table), by_id=False))
     columns = [
-        (F.col(quoted(found[field.field_id])) if field.field_id in found else F.lit(None))
-        # Struct fields get their names back by a cast, which goes by position.
-        .cast(column.dataType)
-        .alias(column.name)
+        one_zero(
+            # Struct fields get their names back by a cast, which goes by position.
+            (F.col(quoted(found[field.field_id])) if field.field_id in found else F.lit(None)).cast(column.dataType),
+            column.dataType,
+        ).alias(column.name)
         for field, column in zip(schema.fields, wanted.fields, strict=True)
     ]
     return rows.select(*columns, *places)

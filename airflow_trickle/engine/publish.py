@@ -11,6 +11,7 @@ from sqlalchemy import Connection
 from airflow_trickle.blocks.shapes import NotInBlocks
 from airflow_trickle.engine.choose import LOOKED_AT, Choice, Workload, choose
 from airflow_trickle.engine.decide import PARTED_ANEW, Decision
+from airflow_trickle.engine.delta.context import LINES_FAIL
 from airflow_trickle.engine.differential import ChangedInput, ChangeFinder, changed_inputs
 from airflow_trickle.engine.failures import fails_on_rows
 from airflow_trickle.engine.full import Difference, difference, netted, shaped
@@ -188,7 +189,19 @@ def _found(work: Work, inputs: dict[str, ChangedInput]) -> _Found:
     kept = None
     if published is not None and published.frontier is not None:
         kept = valid(published.kept, step.definition, published.frontier, work.target.table.io)
-    finder = ChangeFinder(work.session, step, inputs, work.target, work.held, work.views, kept)
+    try:
+        return _find(work, ChangeFinder(work.session, step, inputs, work.target, work.held, work.views, kept))
+    except Exception as error:
+        if kept is None or LINES_FAIL not in str(error):
+            raise
+        log.warning("%s: what is kept beside it cannot be used, so it is left: %s", step.name, error)
+        finder = ChangeFinder(work.session, step, inputs, work.target, work.held, work.views)
+        # What fails now would fail again with the next refresh.
+        finder.tallies.wanted = False
+        return _find(work, finder)
+
+
+def _find(work: Work, finder: ChangeFinder) -> _Found:
     try:
         return _Found(finder.find(), finder)
     finally:

@@ -222,3 +222,21 @@ def test_auto_refreshes_a_large_table_from_changes(world: World, monkeypatch: py
         "t changed; AUTO: full because the changed files hold 90 rows, and the inputs 191",
     )
     assert world.rows("sums") == world.judge(query)
+
+
+def test_a_zero_has_one_sign_wherever_it_is_read(world: World) -> None:
+    kinds = pa.schema([("k", pa.int64()), ("d", pa.float64()), ("l", pa.list_(pa.float32()))])
+
+    def number(k: int, d: float) -> dict[str, Any]:
+        return {"k": k, "d": d, "l": [d, None, 1.0]}
+
+    world.source("numbers", kinds, [number(1, -0.0), number(2, 1.0), number(3, 0.0)])
+    query = "SELECT k, CAST(d AS STRING) AS s, CAST(l[0] AS STRING) AS e FROM numbers"
+    world.define({"told": query}, told={"refresh_mode": "DIFFERENTIAL"})
+    world.tick()
+    assert world.rows("told") == {(1, "0.0", "0.0"): 1, (2, "1.0", "1.0"): 1, (3, "0.0", "0.0"): 1}
+    world.delete("numbers", "k = 1")
+    assert world.tick()["told"].mode is Mode.DIFFERENTIAL
+    world.replace("numbers", [number(2, -0.0), number(3, 0.0)])
+    assert world.tick()["told"].mode is Mode.DIFFERENTIAL
+    assert world.rows("told") == {(2, "0.0", "0.0"): 1, (3, "0.0", "0.0"): 1}

@@ -200,3 +200,42 @@ def test_minima_distinct_rows_and_set_operations_are_kept_too(
             assert world.rows(name) == world.judge(query), name
     assert all(kept_files(world, name) for name in OTHERS)
     verified(world)
+
+
+def test_the_minimum_of_no_rows_is_null_again(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("airflow_trickle.engine.differential.WORTHWHILE_BYTES", 0)
+    world.source("rows", ROWS, [{"k": k, "g": "a", "v": Decimal(k)} for k in range(5)])
+    query = "SELECT min(k) AS lo, max(v) AS hi, count(*) AS n FROM rows"
+    world.define({"bounds": query}, bounds={"refresh_mode": "DIFFERENTIAL"})
+    world.tick()
+    for gone in ("k = 2", "k = 4", "k >= 0"):
+        world.delete("rows", gone)
+        assert world.tick()["bounds"].mode is Mode.DIFFERENTIAL
+        assert world.rows("bounds") == world.judge(query)
+    world.append("rows", {"k": 50, "g": "b", "v": Decimal(1)})
+    world.tick()
+    assert world.rows("bounds") == world.judge(query) == {(50, Decimal("1.00"), 1): 1}
+
+
+def test_lines_that_cannot_be_used_are_left_and_the_refresh_goes_on(
+    groups: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    groups.define({"mean": "SELECT g, avg(k) AS m FROM rows GROUP BY g"}, mean={"refresh_mode": "DIFFERENTIAL"})
+    groups.replace("rows", [{"k": n, "g": "a", "v": None} for n in range(20)])
+    groups.tick()
+    groups.delete("rows", "k = 3")
+    groups.tick()
+    assert kept_files(groups, "mean") == []  # an average of BIGINT is not kept
+    groups.define(
+        {"mean": "SELECT g, avg(CAST(k AS INT)) AS m FROM rows GROUP BY g"}, mean={"refresh_mode": "DIFFERENTIAL"}
+    )
+    groups.tick()
+    groups.delete("rows", "k = 4")
+    groups.tick()
+    assert kept_files(groups, "mean")
+    monkeypatch.setattr("airflow_trickle.engine.delta.tally._EXACT_DOUBLES", 10)
+    for k in (5, 6):
+        groups.delete("rows", f"k = {k}")
+        assert groups.tick()["mean"].mode is Mode.DIFFERENTIAL
+        verified(groups)
+    assert kept_files(groups, "mean")  # made anew by the second of the two

@@ -135,6 +135,10 @@ class _Reading:
     known: frozenset[str] = frozenset()
 
 
+#: How a failure begins that comes from what is kept, not from the query: it is then computed without.
+LINES_FAIL = "Kept lines:"
+
+
 @dataclass
 class Tallies:
     """What is kept of a table's groups beside it, and what a refresh adds to that."""

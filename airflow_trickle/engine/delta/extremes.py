@@ -102,8 +102,10 @@ class Extremes:
         known = self._published(view, shown, published)
         same = " AND ".join(f"a.{name} <=> d.{name}" for name in self._names) or "true"
         also = " AND ".join(f"p.{name} <=> d.{name}" for name in self._names) or "true"
+        # Without keys there is a line even of no rows at all.
         best = "".join(
-            f", {_WORDS[part.name][0]}(p.{self.answer(part)}, d.{self._came(part)}) AS {self.answer(part)}"
+            f", CASE WHEN a.{_ROWS} > 0 THEN {_WORDS[part.name][0]}(p.{self.answer(part)}, d.{self._came(part)}) END "
+            f"AS {self.answer(part)}"
             for part in self.parts
         )
         unsure = self._keep_unsure(view, before, known)

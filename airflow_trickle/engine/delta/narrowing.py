@@ -44,6 +44,19 @@ class Relations:
             found = [at for at, types in enumerate(known) if types is not None and column.name in types]
         return found[0] if len(found) == 1 else None
 
+    def hides(self) -> set[str] | None:
+        """The words before a dot that mean something of this SELECT, not of one around it; None if not all are known.
+
+        Besides the names of relations these are columns: of a struct, fields are taken.
+        """
+        found: set[str] = set()
+        for at in range(len(self._select.sources)):
+            types, alias = self.types(at), self.alias(at)
+            if types is None or alias is None or self._select.laterals is not None:
+                return None
+            found |= {alias, *types}
+        return found
+
     def alias(self, at: int) -> str | None:
         """What a relation is called; None if it has a list of columns or no name."""
         words = self._context.alias_of(self._select.sources[at])
@@ -91,7 +104,8 @@ class Narrowing:
                 where.append(known.holds(column.text))
             else:
                 on.setdefault(at, []).append(known.holds(column.text))
-        return replace(term, conditions=(*term.conditions, *where), on={at: tuple(texts) for at, texts in on.items()})
+        more = {at: (*term.on.get(at, ()), *texts) for at, texts in on.items()}
+        return replace(term, conditions=(*term.conditions, *where), on={**term.on, **more})
 
     def is_empty(self, term: Term) -> bool:
         """Whether it is certain that no row fulfils the equalities that every row of a term has to fulfil."""
@@ -173,7 +187,9 @@ class Narrowing:
         ranges, enough = self.known(term), {}
         for select, scope in subqueries if ranges else ():
             inner = Relations(self._context, select, scope)
-            hidden = {inner.alias(at) for at in range(len(select.sources))}
+            hidden = inner.hides()
+            if hidden is None:
+                continue
             for pair in equalities(self._context.blocks, select.where):
                 for one, other in (pair, pair[::-1]):
                     here, there = inner.find(one), self.relations.find(other)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
+from airflow_trickle.algebra.nodes import JoinKind
 from airflow_trickle.blocks.check import expressions
 from airflow_trickle.blocks.equalities import equalities
 from airflow_trickle.blocks.expressions import probe_of, star_in_call
@@ -83,6 +84,7 @@ class Block:
         changed = list(self._changed(spans))
         if not changed:
             return []
+        self._require_inner_joins()
         affected = [affected_by(self, subquery) for subquery in changed]
         tests = [part.condition for part in affected if part.condition != "false"]
         if not tests:
@@ -94,6 +96,15 @@ class Block:
             replace(uniform(self.count, Version.OLD, weight), conditions=(condition,), inner=version, enough=enough)
             for version, weight in ((Version.NEW, 1), (Version.OLD, -1))
         ]
+
+    def _require_inner_joins(self) -> None:
+        """Whether a row of an outer join has a partner must not hang on a subquery that changed."""
+        for source in self.select.sources:
+            if source.kind not in (None, JoinKind.INNER, JoinKind.CROSS) and any(
+                True for _ in self._changed((source.on,))
+            ):
+                why = "a subquery in ON of a join that is not an inner one is recomputed in full"
+                raise NotInBlocks(why, source.relation.span.start)
 
     # --- text --------------------------------------------------------------------------------------
 
@@ -224,7 +235,9 @@ def _correlated(block: Block, inner: Block, term: Term) -> tuple[list[str], dict
     if len(changed) != 1:
         return [], {}
     at, inside, outside = changed[0], inner.narrowing.relations, block.narrowing.relations
-    hidden = {inside.alias(number) for number in range(inner.count)}
+    hidden = inside.hides()
+    if hidden is None:
+        return [], {}
     rows: list[str] = []
     enough: dict[int, str] = {}
     for pair in equalities(block.context.blocks, inner.select.where):

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 
 from airflow_trickle.algebra.nodes import SetKind
 from airflow_trickle.blocks.shapes import NotInBlocks
-from airflow_trickle.engine.delta.context import Change, Column, Context, Published, Tallies, numbered
+from airflow_trickle.engine.delta.context import LINES_FAIL, Change, Column, Context, Published, Tallies, numbered
 from airflow_trickle.engine.zset import RESERVED, WEIGHT, quoted
 
 #: The change of one side of a set operation, and its present rows.
@@ -142,7 +142,8 @@ def change_of_set(
     shown = ", ".join(f"d.{name} AS {quoted(column.name)}" for name, column in zip(names, columns, strict=True))
     # Counts that say less than nothing are wrong; rather fail than publish what they say.
     wrong = " OR ".join(f"{count} < 0" for count in other.values())
-    checked = f"IF({wrong}, CAST(raise_error('the counts of a row do not add up') AS BIGINT), {weight})"
+    told = "the counts of a row do not add up" if lines is None else f"{LINES_FAIL} the counts of a row do not add up"
+    checked = f"IF({wrong}, CAST(raise_error('{told}') AS BIGINT), {weight})"
     return Change(
         f"SELECT * FROM (SELECT {shown}, {checked} AS {WEIGHT} FROM {quoted(view)} AS d "
         f"LEFT JOIN ({found}) AS n ON {same}) WHERE {WEIGHT} <> 0",

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from airflow_trickle.blocks.expressions import folded
 from airflow_trickle.blocks.parse import Blocks
 from airflow_trickle.blocks.shapes import Call, Span
-from airflow_trickle.engine.delta.context import Change, Published, Version, replaced, weighted
+from airflow_trickle.engine.delta.context import LINES_FAIL, Change, Published, Version, replaced, weighted
 from airflow_trickle.engine.delta.extremes import Extremes
 from airflow_trickle.engine.delta.keys import key_name, published_among
 from airflow_trickle.engine.delta.selects import Block
@@ -187,19 +187,21 @@ class Tally:
     def result(self, lines: str) -> str:
         """The rows of the result, out of one line for each group."""
         select = self._block.select
-        items = []
-        for at, item in enumerate(select.items):
-            alias = item.alias or quoted(f"{RESERVED}i{at}")
-            items.append(f"{self._said(item.span)} AS {alias}")
+        # Names of our own first: a name of the query that is no key must not find a column before it.
+        items = [f"{self._said(item.span)} AS {RESERVED}i{at}" for at, item in enumerate(select.items)]
+        named = [
+            f"{RESERVED}i{at} AS {item.alias or quoted(f'{RESERVED}i{at}')}" for at, item in enumerate(select.items)
+        ]
         conditions = [self._adds_up()]
         if select.having is not None:
             conditions.append(f"({self._said(select.having)})")
-        return f"SELECT {', '.join(items)} FROM ({lines}) WHERE {' AND '.join(conditions)}"
+        rows = f"SELECT {', '.join(items)} FROM ({lines}) WHERE {' AND '.join(conditions)}"
+        return f"SELECT {', '.join(named)} FROM ({rows})"
 
     def _adds_up(self) -> str:
         """Lines that say less than nothing are wrong; rather fail than publish what they say."""
         wrong = " OR ".join(f"{name} < 0" for name in self._columns if name[len(RESERVED)] in "nca")
-        return f"IF({wrong}, CAST(raise_error('the kept sums of a group do not add up') AS BOOLEAN), true)"
+        return f"IF({wrong}, CAST(raise_error('{LINES_FAIL} the sums of a group do not add up') AS BOOLEAN), true)"
 
     def _said(self, span: Span) -> str:
         """An expression over keys and aggregates, said over lines."""
@@ -216,6 +218,7 @@ class Tally:
             key=lambda pair: -len(pair[0]),
         )
         cursor = blocks.cursor(span)
+        begin = cursor.at
         while not cursor.done:
             start = cursor.tokens[cursor.at].start
             call = next((call for call in self._calls if call.start == start), None)
@@ -226,7 +229,8 @@ class Tally:
                 continue
             for words, name in wanted:
                 ahead = cursor.tokens[cursor.at : min(cursor.at + len(words), cursor.end)]
-                if [_word(blocks, token.start, token.end + 1) for token in ahead] == words:
+                same = [_word(blocks, token.start, token.end + 1) for token in ahead] == words
+                if same and (_is_one_thing(words) or cursor.stands_alone(len(words), begin)):
                     yield _Piece(Span(ahead[0].start, ahead[-1].end + 1), name)
                     cursor.at += len(words)
                     break
@@ -246,14 +250,32 @@ class Tally:
             text = f"CAST({total} AS {part.answer})"
         elif part.averages_doubles:
             exact = f"CAST({total} AS DOUBLE) / CAST({count} AS DOUBLE)"
-            text = f"IF({size} < {_EXACT_DOUBLES}, {exact}, raise_error('an average of more than 2^53 in all'))"
+            failing = f"raise_error('{LINES_FAIL} an average of more than 2^53 in all')"
+            text = f"IF({size} < {_EXACT_DOUBLES}, {exact}, {failing})"
         else:
             digits = int(part.kind.removeprefix("decimal(").split(",")[0])
             exact = f"CAST({total} AS DECIMAL({digits + 10},{part.scale})) / CAST({count} AS DECIMAL(20,0))"
             text = (
-                f"IF({count} < 100000000, CAST({exact} AS {part.answer}), raise_error('an average of too many rows'))"
+                f"IF({count} < 100000000, CAST({exact} AS {part.answer}), "
+                f"raise_error('{LINES_FAIL} an average of too many rows'))"
             )
         return f"CASE WHEN {count} > 0 THEN {text} END"
+
+
+def _is_one_thing(words: list[str]) -> bool:
+    """Whether no operator around an expression can take a part of it: a name, with dots, or a call and no more.
+
+    >>> _is_one_thing(["t", ".", "k"]), _is_one_thing(["upper", "(", "k", ")"]), _is_one_thing(["k", "+", "1"])
+    (True, True, False)
+    """
+    if all(word == "." if at % 2 else word.strip("`").isidentifier() for at, word in enumerate(words)):
+        return len(words) % 2 == 1
+    depth = 0
+    for at, word in enumerate(words[1:], 1):
+        depth += (word == "(") - (word == ")")
+        if depth == 0:
+            return words[0].isidentifier() and words[1] == "(" and at == len(words) - 1
+    return len(words) == 1
 
 
 def _words(blocks: Blocks, span: Span) -> list[str]:

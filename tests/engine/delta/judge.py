@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any
 
-from pyspark.errors import AnalysisException
+from pyspark.errors import PySparkException
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, LongType, StructField, StructType
 
@@ -68,9 +68,9 @@ def _change(spark: Any, case: Case, views: list[str], *, kept: bool) -> tuple[Co
     states = {name: _states(spark, case, name, views) for name in case.types}
     try:
         old, new = (spark.sql(_over(query, states, version)) for version in (Version.OLD, Version.NEW))
-    except AnalysisException as error:
+        before = old.collect()
+    except PySparkException as error:
         raise NotAQuery from error
-    before = old.collect()
     view = _view(spark, f"p{id(case)}", before, old.schema, views)
     types = tuple(column.dataType.simpleString() for column in old.schema.fields)
     published = Published(view, tuple(column.name for column in old.schema.fields), types)

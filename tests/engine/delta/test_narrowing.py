@@ -115,3 +115,28 @@ def test_terms_are_left_out_only_if_the_other_side_cannot_meet_them(spark: Spark
     found, wanted = change(spark, case)
     assert found == wanted
     assert (1, None) in wanted
+
+
+STRUCT = StructType([StructField("k", IntegerType()), StructField("t", T)])
+
+
+@pytest.mark.parametrize(
+    "subquery",
+    [
+        "SELECT 1 FROM u JOIN u AS t(k, w, big) ON true WHERE u.k = t.k",
+        "SELECT 1 FROM u JOIN (SELECT k FROM u) AS t(k) ON true WHERE u.k = t.k",
+        "SELECT 1 FROM u LATERAL VIEW explode(array(1, 2)) t AS k WHERE u.k = t.k",
+        "SELECT 1 FROM s WHERE s.k = t.k",
+    ],
+)
+def test_a_name_inside_a_subquery_is_not_taken_for_one_outside(spark: SparkSession, subquery: str) -> None:
+    query = f"SELECT t.v FROM t WHERE EXISTS ({subquery})"
+    types = {"t": T, "u": U, "s": STRUCT}
+    before: Rows = {"t": [(5, 5)], "u": [(1, 10, 1)], "s": [(2, (2, 1)), (9, (3, 1))]}
+    for after in (
+        {**before, "t": [(5, 5), (77, 7)]},
+        {**before, "s": [(9, (3, 1))]},
+        {**before, "s": [(9, (3, 1)), (4, (4, 4))], "u": [(1, 10, 1), (2, 20, 2)]},
+    ):
+        found, wanted = change(spark, Case(query, types, before, after))
+        assert found == wanted, (subquery, after)

@@ -62,6 +62,10 @@ QUERIES = [
     "SELECT k FROM t EXCEPT ALL SELECT k FROM u",
     "(SELECT k FROM t UNION ALL SELECT k FROM u) EXCEPT ALL SELECT i FROM t",
     "WITH x AS (SELECT k, count(*) AS n FROM t GROUP BY k) SELECT n FROM x INTERSECT SELECT k FROM u",
+    "SELECT k, k + 1 AS k1, 2 * k + 1 AS x, count(*) AS n FROM t GROUP BY k, k + 1",
+    "SELECT count(*) AS n, k + 1 AS k1 FROM t GROUP BY k, k + 1 HAVING 2 * k + 1 > 3",
+    "SELECT 10 - v - k AS x, count(*) AS n FROM t GROUP BY v - k, k, v",
+    "SELECT k, g, count(*) AS n, (k + 1) * 2 AS d FROM t GROUP BY k, g, k + 1",
     "SELECT CAST(sum(b) AS DECIMAL(30, 0)) AS s, g FROM (SELECT g, CAST(b AS DECIMAL(20, 0)) AS b FROM t) GROUP BY g",
 ]
 
@@ -82,6 +86,16 @@ def test_the_change_by_kept_lines_is_that_of_the_query_and_the_lines_stay_right(
         used += case.kept
 
 
+@pytest.mark.parametrize("query", [query for query in QUERIES if " GROUP BY " not in query])
+def test_all_rows_go_and_one_comes_again(spark: SparkSession, query: str) -> None:
+    rows = {name: random_rows(random.Random(3), values, 6) for name, values in VALUES.items()}
+    none: dict[str, list[Any]] = {"t": [], "u": []}
+    one = {"t": [(1, "b", Decimal("5.00"), 7, 5)], "u": [(1, Decimal("1.10"))]}
+    for before, after in ((rows, none), (none, one), (rows, one)):
+        found, wanted = change(spark, Case(query, {"t": T, "u": U}, before, after), kept=True)
+        assert found == wanted, (query, before, after)
+
+
 @pytest.mark.parametrize(
     "query",
     [
@@ -92,6 +106,8 @@ def test_the_change_by_kept_lines_is_that_of_the_query_and_the_lines_stay_right(
         "SELECT min(v) AS lo, count(*) AS n FROM t GROUP BY g",
         "SELECT g, max(array(v)) AS hi FROM t GROUP BY g",
         "SELECT g, avg(b) AS m FROM t GROUP BY g",
+        # In the query v is a column, over lines it would be the first item.
+        "SELECT t.k AS v, v + 1 AS q, count(*) AS n FROM t GROUP BY t.k, t.v",
         "SELECT g, sum(CAST(v AS DECIMAL(38, 2))) AS s FROM t GROUP BY g",
     ],
 )
