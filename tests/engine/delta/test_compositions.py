@@ -45,7 +45,7 @@ def judged(spark, seed):
 def test_the_change_of_random_queries_is_exact(spark, part):
     outcomes = Counter(judged(spark, seed) for seed in range(part * 20, part * 20 + 20))
     # Enough of them must be refreshed from changes for this to mean anything.
-    assert outcomes["ok"] + outcomes["ok, by kept lines"] >= 6, outcomes
+    assert outcomes["ok"] + outcomes["ok, by kept lines"] >= 4, outcomes
 
 
 @pytest.mark.soak
