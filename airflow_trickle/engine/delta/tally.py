@@ -274,7 +274,8 @@ def _is_one_thing(words: list[str]) -> bool:
     for at, word in enumerate(words[1:], 1):
         depth += (word == "(") - (word == ")")
         if depth == 0:
-            return words[0].isidentifier() and words[1] == "(" and at == len(words) - 1
+            # NOT (a) IS NULL is NOT ((a) IS NULL).
+            return words[0].isidentifier() and words[0] != "not" and words[1] == "(" and at == len(words) - 1
     return len(words) == 1
 
 

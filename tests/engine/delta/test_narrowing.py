@@ -8,6 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.types import IntegerType, LongType, StructField, StructType
 
+from airflow_trickle.blocks.shapes import NotInBlocks
 from tests.engine.delta.judge import Case, Rows, change
 
 T = StructType([StructField("k", IntegerType()), StructField("v", IntegerType())])
@@ -140,3 +141,11 @@ def test_a_name_inside_a_subquery_is_not_taken_for_one_outside(spark: SparkSessi
     ):
         found, wanted = change(spark, Case(query, types, before, after))
         assert found == wanted, (subquery, after)
+
+
+def test_a_changed_subquery_in_on_of_an_outer_join_is_refused(spark: SparkSession) -> None:
+    query = "SELECT t.k, u.w FROM t LEFT JOIN u ON t.k = u.k AND EXISTS (SELECT 1 FROM s WHERE s.k = u.k)"
+    before: Rows = {"t": [(1, 1)], "u": [(1, 7, 1)], "s": []}
+    after: Rows = {**before, "s": [(1, (1, 1))]}
+    with pytest.raises(NotInBlocks, match="a subquery in ON of a join that is not an inner one"):
+        change(spark, Case(query, {"t": T, "u": U, "s": STRUCT}, before, after))

@@ -64,6 +64,7 @@ QUERIES = [
     "WITH x AS (SELECT k, count(*) AS n FROM t GROUP BY k) SELECT n FROM x INTERSECT SELECT k FROM u",
     "SELECT k, k + 1 AS k1, 2 * k + 1 AS x, count(*) AS n FROM t GROUP BY k, k + 1",
     "SELECT count(*) AS n, k + 1 AS k1 FROM t GROUP BY k, k + 1 HAVING 2 * k + 1 > 3",
+    "SELECT NOT (k > 1) IS NULL AS x, count(*) AS n FROM t GROUP BY NOT (k > 1), k",
     "SELECT 10 - v - k AS x, count(*) AS n FROM t GROUP BY v - k, k, v",
     "SELECT k, g, count(*) AS n, (k + 1) * 2 AS d FROM t GROUP BY k, g, k + 1",
     "SELECT CAST(sum(b) AS DECIMAL(30, 0)) AS s, g FROM (SELECT g, CAST(b AS DECIMAL(20, 0)) AS b FROM t) GROUP BY g",
