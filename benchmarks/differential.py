@@ -73,6 +73,8 @@ def _run(folder: Path, scale: float, shares: list[float], wanted: list[str]) -> 
             ratio, best = full.seconds / diff.seconds, min(full.seconds, diff.seconds) / auto.seconds
             shown = f"{name:<16}{share:>9.2%}{full.seconds:>9.2f}{diff.seconds:>9.2f}{ratio:>8.1f}"
             print(f"{shown}{auto.seconds:>9.2f}  {best:>9.2f} {auto.mode}", flush=True)
+            if os.environ.get("TRICKLE_BENCH_PHASES"):
+                print(f"    DIFF {diff.phases}\n    AUTO {auto.phases}", flush=True)
 
 
 def _pipeline(folder: Path, name: str) -> Pipeline:

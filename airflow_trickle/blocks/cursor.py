@@ -46,6 +46,11 @@ class Cursor:
         after = behind >= self.end or self.tokens[behind].token_type in (TokenType.R_PAREN, TokenType.COMMA)
         return before and after
 
+    def is_dotted(self, count: int) -> bool:
+        """Whether the next tokens are a part of a longer dotted name, or of one that a dot begins."""
+        around = (self.tokens[at] for at in (self.at - 1, self.at + count) if 0 <= at < len(self.tokens))
+        return any(token.token_type is TokenType.DOT for token in around)
+
     def word(self, ahead: int = 0) -> str:
         """The next word in upper case."""
         at = self.at + ahead

@@ -230,7 +230,11 @@ class Tally:
             for words, name in wanted:
                 ahead = cursor.tokens[cursor.at : min(cursor.at + len(words), cursor.end)]
                 same = [_word(blocks, token.start, token.end + 1) for token in ahead] == words
-                if same and (_is_one_thing(words) or cursor.stands_alone(len(words), begin)):
+                if (
+                    same
+                    and not cursor.is_dotted(len(words))
+                    and (_is_one_thing(words) or cursor.stands_alone(len(words), begin))
+                ):
                     yield _Piece(Span(ahead[0].start, ahead[-1].end + 1), name)
                     cursor.at += len(words)
                     break

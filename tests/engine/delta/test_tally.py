@@ -110,6 +110,8 @@ def test_all_rows_go_and_one_comes_again(spark: SparkSession, query: str) -> Non
         # In the query v is a column, over lines it would be the first item.
         "SELECT t.k AS v, v + 1 AS q, count(*) AS n FROM t GROUP BY t.k, t.v",
         "SELECT g, sum(CAST(v AS DECIMAL(38, 2))) AS s FROM t GROUP BY g",
+        # In the query k.g is a column of the relation, over lines it would be a field of the key k.
+        "SELECT k.g AS x, count(*) AS n FROM (SELECT named_struct('g', 1) AS k, g FROM t) AS k GROUP BY k, g",
     ],
 )
 def test_aggregates_that_do_not_add_up_exactly_are_not_kept(spark: SparkSession, query: str) -> None:
