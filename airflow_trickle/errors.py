@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from airflow_trickle.results import TableResult
+    from airflow_trickle.results import Iteration, TableResult
 
 
 @dataclass(frozen=True, order=True)
@@ -102,6 +102,27 @@ class SparkUnavailable(TrickleError):
 
 class RefreshFailed(TrickleError):
     """The query failed on Spark or its result could not be written; nothing was published."""
+
+
+class NonConvergence(TrickleError):
+    """A cycle did not settle within its cap; nothing was published: mend the query or the data, then ``trickle resume``.
+
+    Args:
+        message: For a person.
+        unit: The unit of the plan.
+        members: The names of its tables.
+        trace: What each pass changed.
+        hint: What may be wrong, and what to do.
+    """
+
+    def __init__(
+        self, message: str, *, unit: str, members: Iterable[str], trace: Iterable[Iteration], hint: str = ""
+    ) -> None:
+        self.unit = unit
+        self.members = tuple(members)
+        self.trace = tuple(trace)
+        self.hint = hint
+        super().__init__(message)
 
 
 class CaptureFailed(TrickleError):

@@ -32,6 +32,28 @@ class Status(str, Enum):
         return self.value
 
 
+class Iteration(BaseModel):
+    """One pass over the tables of a cycle: how many rows of each came or went in it.
+
+    ``phase`` is ``retract`` for a pass that takes rows away whose support went, ``derive`` for one that adds rows.
+    The last pass of a refresh that settled has no changes.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    #: From 1 on, over both phases.
+    number: int
+    phase: str
+    #: By the name of the table; tables that did not change count 0.
+    changes: dict[str, int]
+    seconds: float = 0.0
+
+    @property
+    def total(self) -> int:
+        """How many rows came or went in all tables together."""
+        return sum(self.changes.values())
+
+
 class TableResult(BaseModel):
     """The outcome of one table in one tick, as the API, the CLI and XCom show it."""
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Callable
 
 from airflow_trickle import clock
 from airflow_trickle.engine.decide import Decision, decide
@@ -21,15 +22,24 @@ from airflow_trickle.lakehouse.catalog import Lakehouse
 from airflow_trickle.lakehouse.leases import holding, require
 from airflow_trickle.lakehouse.state import published_by
 from airflow_trickle.plan.steps import RefreshStep, TableStep, UnitKind
-from airflow_trickle.results import Mode, Status, TableResult
+from airflow_trickle.results import Iteration, Mode, Status, TableResult
 from airflow_trickle.spark.session import SparkProvider, interrupt_session
 from airflow_trickle.tick import Tick
 
 log = logging.getLogger("airflow_trickle")
 
 
+#: Is told of every pass over a cycle.
+Progress = Callable[[Iteration], None]
+
+
 def refresh(
-    lake: Lakehouse, step: RefreshStep, tick: Tick, spark: SparkProvider, full_refresh: bool = False
+    lake: Lakehouse,
+    step: RefreshStep,
+    tick: Tick,
+    spark: SparkProvider,
+    full_refresh: bool = False,
+    progress: Progress = lambda _: None,
 ) -> tuple[TableResult, ...]:
     """Bring the tables of one unit to the world that ``tick`` pinned.
 

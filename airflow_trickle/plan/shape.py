@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 
-from airflow_trickle.analysis.components import Component
 from airflow_trickle.analysis.project import Analysis, PipelineAnalysis
 from airflow_trickle.definition.settings import Settings
 from airflow_trickle.plan.steps import ComponentStep, GroupPartStep, GroupStep, MutualStep
@@ -60,18 +59,18 @@ class Shape:
                 members=self._identifiers(part.members),
                 cyclic=part.cyclic,
                 monotone=self._broken.isdisjoint(part.members),
-                max_iterations=self._iterations(part),
+                max_iterations=self.iterations_of(part.members),
             )
             for number, part in ((number, self._parts[number - 1]) for number in self._parts_of.get(file, ()))
         )
 
-    def _iterations(self, part: Component) -> int:
+    def iterations_of(self, members: Sequence[str]) -> int:
         """The most that any member allows: a limit for one is no reason to stop the others early."""
-        own = [self._nodes[key].table.max_fixpoint_iterations for key in part.members]
+        own = [self._nodes[key].table.max_fixpoint_iterations for key in members]
         given = [count for count in own if count is not None]
         if given:
             return max(given)
-        pipeline = self._pipelines.get(self._nodes[part.members[0]].file)
+        pipeline = self._pipelines.get(self._nodes[members[0]].file)
         of_pipeline = None if pipeline is None else pipeline.overrides.max_fixpoint_iterations
         return of_pipeline or self._settings.max_fixpoint_iterations
 

@@ -78,6 +78,8 @@ class TableStep(_Step):
     partition_by: tuple[str, ...] = ()
     #: Columns by which its rows are sorted.
     cluster_by: tuple[str, ...] = ()
+    #: Columns of which only the best value is kept for each combination of the others, in a cycle: ``min`` or ``max``.
+    lattice: dict[str, str] = {}
     #: In the order of ``inputs``.
     edges: tuple[EdgeStep, ...] = ()
     stratum: int = 0
@@ -106,6 +108,8 @@ class RefreshStep(_Step):
     tables: tuple[TableStep, ...]
     #: Units of the same pipeline that must be done first.
     upstream: tuple[str, ...]
+    #: How many passes a cycle may take to settle.
+    max_iterations: int = 100
 
 
 class CaptureStep(_Step):

@@ -37,6 +37,7 @@ class TableSteps:
                 kind=UnitKind(unit.kind.value),
                 tables=tuple(members),
                 upstream=tuple(sorted(names[index] for index in unit.upstream)),
+                max_iterations=self._shape.iterations_of(unit.tables),
             )
             for name, unit, members in zip(names, units, tables, strict=True)
         )
