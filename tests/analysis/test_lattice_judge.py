@@ -15,7 +15,7 @@ from airflow_trickle.algebra.references import parse_query
 from airflow_trickle.analysis.monotonicity import outermost_aggregate, reads_of
 from airflow_trickle.analysis.strata import EdgeType
 
-DATABASES = 30
+DATABASES = 40
 
 
 class Queries:
