@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -45,7 +45,7 @@ class _Table:
     decision: Decision
     lease: Lease
     target: Target
-    held: list[DataFile]
+    held: Sequence[DataFile]
     staging: stagings.Staging
     written: Written | None = None
     inserted: int = 0
@@ -115,6 +115,7 @@ class _Publisher:
     def _write(self, table: _Table, changes: TableChanges, name: str) -> None:
         same = not table.target.is_new and same_columns(table.target.schema, table.target.table.metadata.schema())
         keeps_files = same and not table.target.is_parted_anew
+        change: Written | SmallChange | Difference | None
         if self.solution.change is not None and keeps_files:
             change = changes.from_before(name, table.target, table.held)
         else:

@@ -114,8 +114,6 @@ class Solver:
 
     def _note(self, one: Iteration) -> None:
         self.trace.append(one)
-        shown = ", ".join(f"{name} {count}" for name, count in one.changes.items())
-        log.info("Pass %d (%s): %s in %.2f s.", one.number, one.phase, shown, one.seconds)
         self.run.progress(one)
 
     def _not_settled(self) -> NonConvergence:
