@@ -105,7 +105,7 @@ class RefreshFailed(TrickleError):
 
 
 class NonConvergence(TrickleError):
-    """A cycle did not settle within its cap; nothing was published: mend the query or the data, then ``trickle resume``.
+    """A cycle did not settle within its cap; nothing was published: mend query or data, then ``trickle resume``.
 
     Args:
         message: For a person.

@@ -16,10 +16,11 @@ from airflow_trickle.blocks.shapes import Body, Derived, NotInBlocks, Query, Sel
 Signature = tuple[int, int, bool, bool, bool, bool, bool]
 
 
-def blocks_of(text: str) -> tuple[Blocks, Query]:
+def blocks_of(text: str, *, recursion: bool = False) -> tuple[Blocks, Query]:
     """The blocks of a query, if they tell the same as the tree that the parser makes of it.
 
-    A column with the name of a clause (``SELECT offset FROM t``) is what tokens alone may get wrong.
+    A column with the name of a clause (``SELECT offset FROM t``) is what tokens alone may get wrong. Without
+    ``recursion`` a query with WITH RECURSIVE is refused.
 
     Raises:
         NotInBlocks: the query cannot be taken apart, or not with certainty.
@@ -27,12 +28,12 @@ def blocks_of(text: str) -> tuple[Blocks, Query]:
     statement = parse_statement(text)
     if isinstance(statement, QueryProblem):
         raise NotInBlocks(statement.message, statement.offset)
-    return checked(statement)
+    return checked(statement, recursion=recursion)
 
 
-def checked(statement: Statement) -> tuple[Blocks, Query]:
+def checked(statement: Statement, *, recursion: bool = False) -> tuple[Blocks, Query]:
     """The same for a query that is parsed already."""
-    blocks, query = take_apart(statement)
+    blocks, query = take_apart(statement, recursion=recursion)
     ours = Counter(_of_block(select) for select in selects(blocks, query))
     theirs = Counter(_of_tree(select) for select in statement.tree.find_all(exp.Select))
     if ours != theirs:

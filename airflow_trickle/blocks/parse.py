@@ -50,6 +50,8 @@ class Blocks:
     text: str
     tokens: list[Token]
     aliases: frozenset[int]
+    #: Whether WITH RECURSIVE is taken apart too, for who can bring it to its fixed point.
+    recursion: bool = False
     _starts: list[int] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -92,7 +94,8 @@ class Blocks:
         return Query(span, ctes, body, order, limit, skip, begin)
 
     def _ctes(self, cursor: Cursor) -> Iterator[CteBlock]:
-        if cursor.take_word("RECURSIVE"):
+        recursive = cursor.take_word("RECURSIVE")
+        if recursive and not self.recursion:
             raise NotInBlocks("WITH RECURSIVE is brought to its fixed point in full", cursor.span.start)
         while True:
             name = cursor.name().strip("`").casefold()
@@ -102,7 +105,7 @@ class Blocks:
             cursor.take(TokenType.ALIAS)
             if cursor.kind is not TokenType.L_PAREN:
                 raise cursor.lost()
-            yield CteBlock(name, columns, self.query(cursor.inside()))
+            yield CteBlock(name, columns, self.query(cursor.inside()), recursive)
             if not cursor.take(TokenType.COMMA):
                 return
 
@@ -274,7 +277,7 @@ def _as_query(body: Body) -> Query:
     return body if isinstance(body, Query) else Query(body.span, (), body)
 
 
-def take_apart(statement: Statement) -> tuple[Blocks, Query]:
+def take_apart(statement: Statement, *, recursion: bool = False) -> tuple[Blocks, Query]:
     """The blocks of a query by its tokens alone; `check.blocks_of` has them checked.
 
     Raises:
@@ -284,7 +287,7 @@ def take_apart(statement: Statement) -> tuple[Blocks, Query]:
     for token in tokens:
         if token.text.upper() in ("COLLATE", "COLLATION"):
             raise NotInBlocks("strings that are equal by a COLLATE are written in several ways", token.start)
-    blocks = Blocks(statement.text, tokens, _aliases(statement.tree))
+    blocks = Blocks(statement.text, tokens, _aliases(statement.tree), recursion)
     cursor = Cursor(statement.text, tokens)
     query = blocks.query(cursor)
     if not cursor.done:

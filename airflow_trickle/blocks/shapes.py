@@ -144,11 +144,12 @@ Body: TypeAlias = "Select | SetOperation | ConstantRows | Query"
 
 @dataclass(frozen=True, slots=True)
 class CteBlock:
-    """A named part of a query; ``name`` is folded."""
+    """A named part of a query; ``name`` is folded. ``recursive``: WITH RECURSIVE, so it may read itself."""
 
     name: str
     columns: str
     query: Query
+    recursive: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from airflow_trickle.engine.differential import ChangedInput
 from airflow_trickle.engine.phases import Phase
+from airflow_trickle.engine.states import ChangedInput
 from airflow_trickle.results import Mode
 
 _MIB = 1024 * 1024

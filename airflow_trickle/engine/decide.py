@@ -2,45 +2,21 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
-from dataclasses import dataclass
-from datetime import datetime
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 
-from pyiceberg.table import Table
-from pyiceberg.table.snapshots import Snapshot
-
-from airflow_trickle import clock
+from airflow_trickle.engine.holds import last_good_state, no_good_state
+from airflow_trickle.engine.published import Published, published_state
 from airflow_trickle.errors import ForeignTable, RefreshFailed
 from airflow_trickle.lakehouse.catalog import Lakehouse
 from airflow_trickle.lakehouse.changes import certainly_no_change, file_changes
-from airflow_trickle.lakehouse.commit import OWNED
 from airflow_trickle.lakehouse.snapshots import Version, has_snapshot, schema_of
-from airflow_trickle.lakehouse.state import CAPTURE, Frontier, TableStatus, read_status, versions
+from airflow_trickle.lakehouse.state import Frontier, TableStatus, read_status
 from airflow_trickle.plan.steps import InputKind, InputRef, TableStep
 from airflow_trickle.tick import Tick
 
 #: Why all files of a table are written anew though its rows may be the same.
 PARTED_ANEW = "partition_by changed"
-
-
-@dataclass(frozen=True)
-class Published:
-    """The visible state of a stream table and where it came from.
-
-    ``frontier`` and ``definition`` are None after a reset: the next refresh compares with whatever
-    the table holds and trusts none of it.
-    """
-
-    location: str
-    version: Version
-    epoch: int
-    frontier: Frontier | None
-    definition: str | None
-    effective_at: datetime | None
-    tick_id: str | None
-    #: What is kept beside the table to refresh it quickly, as JSON.
-    kept: str | None = None
 
 
 @dataclass(frozen=True)
@@ -54,6 +30,8 @@ class Decision:
     #: Whether the published rows are those of this very query at the old frontier, and every input's way from
     #: there to the new one is known: then the change of the inputs is enough to know.
     from_changes: bool = False
+    #: The tables that are held and have no state yet, without which this one cannot have its first.
+    waits_for: tuple[str, ...] = ()
 
     IDLE = "idle"
     SKIP = "skip"
@@ -74,18 +52,14 @@ def decide(lake: Lakehouse, step: TableStep, tick: Tick, *, full_refresh: bool =
     locations = lake.locations(wanted)
     published = published_state(lake, step.identifier, statuses.get(step.identifier), locations)
     refuse_two_owners(step, statuses.get(step.identifier), tick.pipeline)
-    inputs = {ref.identifier: _input_state(lake, ref, tick, statuses, locations) for ref in step.inputs}
-    target = Frontier(
-        inputs={name: version for name, (version, _) in inputs.items()},
-        world=_merge_worlds([world for _, world in inputs.values()]),
-    )
+    seen = look_at(lake, step.inputs, tick, statuses, locations)
+    target = seen.target
     if published and published.effective_at and published.effective_at > tick.effective_at:
         return Decision(Decision.SKIP, "a later tick has already brought it further", target, published)
-    stray = [ref.name for ref in step.inputs if not _sees_the_pins(inputs[ref.identifier][1], tick)]
-    if stray:
-        reason = f"its input {', '.join(stray)} stands at the world of another tick; left for that tick"
-        return Decision(Decision.SKIP, reason, target, published)
-    return _compare(lake, step, target, published, full_refresh=full_refresh)
+    if seen.obstacle is not None:
+        return Decision(Decision.SKIP, seen.obstacle, target, published, waits_for=seen.waits_for)
+    found = _compare(lake, step, target, published, full_refresh=full_refresh)
+    return replace(found, reason="; ".join((found.reason, *seen.notes)))
 
 
 def refuse_two_owners(step: TableStep, status: TableStatus | None, pipeline: str) -> None:
@@ -154,14 +128,76 @@ def _change_of(lake: Lakehouse, ref: InputRef, before: Version | None, after: Ve
     return _Change(f"{ref.name} changed", is_known=True)
 
 
+@dataclass(frozen=True)
+class Seen:
+    """What a tick reads of some inputs, and what is to be said of it."""
+
+    target: Frontier
+    #: Why nothing can be done with them in this tick; None if all is well.
+    obstacle: str | None = None
+    #: If that is so because tables are held that have no good state yet: which.
+    waits_for: tuple[str, ...] = ()
+    #: For the reason of whatever is done: inputs that are not of this tick, and why they are read all the same.
+    notes: tuple[str, ...] = ()
+
+
+def look_at(
+    lake: Lakehouse,
+    refs: Iterable[InputRef],
+    tick: Tick,
+    statuses: Mapping[str, TableStatus],
+    locations: Mapping[str, str],
+) -> Seen:
+    """What this tick reads of some inputs; ``statuses`` and ``locations`` are those of the stream tables among them.
+
+    Raises:
+        RefreshFailed: an input of the same pipeline has no published state, and nobody holds it.
+    """
+    states = [(ref, _input_state(lake, ref, tick, statuses, locations)) for ref in refs]
+    concerned = sorted({name for _, state in states for name in (*state.behind, *state.waits_for)})
+    known = {**read_status(lake, concerned), **statuses} if concerned else statuses
+    still = [name for name in concerned if name in known and known[name].is_held]
+    target = Frontier(
+        inputs={ref.identifier: state.version for ref, state in states if state.version is not None},
+        world=_merge_worlds([state.world for _, state in states]),
+        behind=tuple(name for name in still if any(name in state.behind for _, state in states)),
+    )
+    for ref, state in states:
+        if state.version is None and not set(state.waits_for).issubset(still):
+            raise RefreshFailed(f"Input '{ref.name}' ({ref.identifier}) has no published state yet; refresh it first.")
+    if waits_for := tuple(name for name in still if any(name in state.waits_for for _, state in states)):
+        return Seen(target, no_good_state(known[name] for name in waits_for), waits_for)
+    stray = [
+        ref.name
+        for ref, state in states
+        if not _sees_the_pins(state.world, tick) or not set(state.behind).issubset(still)
+    ]
+    if stray:
+        return Seen(target, f"its input {', '.join(stray)} stands at the world of another tick; left for that tick")
+    notes = (last_good_state(known[name] for name in target.behind),) if target.behind else ()
+    return Seen(target, notes=notes)
+
+
+@dataclass(frozen=True)
+class _InputState:
+    """The version of an input that this tick reads, and the pinned world it was computed from.
+
+    ``behind`` as in `Frontier`. Without a version there are tables in ``waits_for``.
+    """
+
+    version: Version | None
+    world: Mapping[str, Version]
+    behind: tuple[str, ...] = ()
+    waits_for: tuple[str, ...] = ()
+
+
 def _input_state(
     lake: Lakehouse,
     ref: InputRef,
     tick: Tick,
     statuses: Mapping[str, TableStatus],
     locations: Mapping[str, str],
-) -> tuple[Version, dict[str, Version]]:
-    """The version of an input that this tick reads, and the pinned world it was computed from."""
+) -> _InputState:
     if ref.kind is not InputKind.STREAM_TABLE:
         pinned = tick.pins.get(ref.identifier)
         if pinned is None:
@@ -170,14 +206,23 @@ def _input_state(
                 f"after the tick began. Run the pin task again."
             )
         version = Version(pinned.snapshot_id, pinned.schema_id)
-        return version, {ref.identifier: version}
-    state = published_state(lake, ref.identifier, statuses.get(ref.identifier), locations)
+        return _InputState(version, {ref.identifier: version})
+    status = statuses.get(ref.identifier)
+    state = published_state(lake, ref.identifier, status, locations)
+    is_held = status is not None and status.is_held
     if state is None or state.frontier is None:
+        if is_held:
+            return _InputState(None, {}, waits_for=(ref.identifier,))
+        if status is not None and status.waits_for:
+            return _InputState(None, {}, waits_for=status.waits_for)
         raise RefreshFailed(f"Input '{ref.name}' ({ref.identifier}) has no published state yet; refresh it first.")
-    return state.version, state.frontier.world
+    if is_held:
+        # Whatever world it has seen: it will not see another one, and who reads it must go on.
+        return _InputState(state.version, {}, behind=(ref.identifier,))
+    return _InputState(state.version, state.frontier.world, behind=state.frontier.behind)
 
 
-def _merge_worlds(worlds: list[dict[str, Version]]) -> dict[str, Version]:
+def _merge_worlds(worlds: Iterable[Mapping[str, Version]]) -> dict[str, Version]:
     merged: dict[str, Version] = {}
     for world in worlds:
         merged |= world
@@ -190,70 +235,4 @@ def _sees_the_pins(world: Mapping[str, Version], tick: Tick) -> bool:
         name not in tick.pins
         or (tick.pins[name].snapshot_id, tick.pins[name].schema_id) == (v.snapshot_id, v.schema_id)
         for name, v in world.items()
-    )
-
-
-def published_state(
-    lake: Lakehouse, identifier: str, status: TableStatus | None, locations: Mapping[str, str]
-) -> Published | None:
-    """The visible state of a stream table; from the state tables when they know it, else from its snapshot."""
-    location = locations.get(identifier)
-    if location is None:
-        return None
-    if status is not None and status.mode == CAPTURE:
-        raise ForeignTable(
-            f"Table {identifier} is the mirror of a captured source; it is left alone. Give the stream table another "
-            f"name or namespace, or drop the mirror: trickle drop {identifier}"
-        )
-    if status is not None and status.metadata_location == location and status.schema_id is not None:
-        return _from_status(status, location, Version(status.snapshot_id, status.schema_id))
-    table = lake.table_at(identifier, location)
-    snapshot = table.metadata.current_snapshot()
-    version = Version(table.metadata.current_snapshot_id, table.metadata.current_schema_id)
-    if status is not None and status.metadata_location and status.snapshot_id == version.snapshot_id:
-        # Only properties, tags or old snapshots changed: the rows are the ones we published.
-        return _from_status(status, location, version)
-    if snapshot is None or snapshot.summary is None or "trickle.frontier" not in snapshot.summary.additional_properties:
-        raise ForeignTable(_foreign(table))
-    return _from_summary(snapshot, location, version)
-
-
-def _from_status(status: TableStatus, location: str, version: Version) -> Published:
-    return Published(
-        location,
-        version,
-        status.epoch,
-        status.frontier,
-        status.definition,
-        status.effective_at,
-        status.tick_id,
-        status.kept,
-    )
-
-
-def _from_summary(snapshot: Snapshot, location: str, version: Version) -> Published:
-    assert snapshot.summary is not None  # noqa: S101 - for the type checker
-    said = snapshot.summary.additional_properties
-    return Published(
-        location=location,
-        version=version,
-        epoch=int(said["trickle.epoch"]),
-        frontier=Frontier(versions(json.loads(said["trickle.frontier"])), versions(json.loads(said["trickle.world"]))),
-        definition=said["trickle.definition"],
-        effective_at=clock.moment_of(said["trickle.effective-at"]),
-        tick_id=said["trickle.tick"],
-    )
-
-
-def _foreign(table: Table) -> str:
-    name = ".".join(table.name())
-    if OWNED not in table.metadata.properties:
-        return (
-            f"Table {name} exists in the catalog and was not made by airflow-trickle; it is left alone. Give the "
-            f"stream table another name or namespace, or drop that table."
-        )
-    return (
-        f"Table {name} was changed by another writer (snapshot {table.metadata.current_snapshot_id} is not one of "
-        f"ours); it is left alone. To recompute it from its inputs and undo those changes: "
-        f"trickle reset {table.name()[-1]}"
     )

@@ -7,73 +7,24 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from pyiceberg.manifest import DataFile
-from pyiceberg.schema import Schema
 
 from airflow_trickle.blocks.check import blocks_of
 from airflow_trickle.engine.delta.bench import SparkBench, understood
-from airflow_trickle.engine.delta.context import Change, Context, InputViews, Published, Tallies, Views
+from airflow_trickle.engine.delta.context import Change, Context, InputViews, Published, Tallies
 from airflow_trickle.engine.delta.program import change_of
-from airflow_trickle.engine.delta.ranges import RangesOfFiles, ranges_of_files
-from airflow_trickle.engine.feed import appended, weighted_changes
-from airflow_trickle.engine.full import Difference, Input, input_at, netted, shaped
+from airflow_trickle.engine.full import Difference, netted, shaped
 from airflow_trickle.engine.inputs import read_files
 from airflow_trickle.engine.kept import WORTHWHILE_BYTES, Kept
 from airflow_trickle.engine.small_change import SmallChange, fetched, find_places
+from airflow_trickle.engine.states import ChangedInput, states_of
 from airflow_trickle.engine.zset import FILE, POSITION, WEIGHT
-from airflow_trickle.lakehouse.catalog import Lakehouse
-from airflow_trickle.lakehouse.changes import FileChanges, file_changes
 from airflow_trickle.lakehouse.columns import spark_schema
 from airflow_trickle.lakehouse.commit import Target
 from airflow_trickle.lakehouse.deletes import total_size
-from airflow_trickle.lakehouse.lost_rows import LostRows, split
-from airflow_trickle.lakehouse.snapshots import schema_of
-from airflow_trickle.lakehouse.state import Frontier
 from airflow_trickle.plan.steps import TableStep
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-
-
-@dataclass(frozen=True)
-class ChangedInput:
-    """An input before and after, the files that came and went, and the rows that went from files that stay."""
-
-    before: Input
-    after: Input
-    changes: FileChanges
-    lost: tuple[LostRows, ...] = ()
-
-    @property
-    def nothing(self) -> bool:
-        """Whether it is the same as before."""
-        return self.changes.nothing and not self.lost
-
-    @property
-    def only_grew(self) -> bool:
-        """Whether rows came, and none went."""
-        return not self.changes.removed and not self.lost
-
-    @property
-    def rows(self) -> int:
-        """How many rows the change is made of, those included that cancel out."""
-        return self.changes.rows + sum(len(one.rows) for one in self.lost)
-
-    @property
-    def size(self) -> int:
-        """How many bytes have to be read to know it."""
-        return self.changes.size + total_size(one.file for one in self.lost)
-
-
-def changed_inputs(lake: Lakehouse, inputs: Mapping[str, Input], before: Frontier) -> dict[str, ChangedInput]:
-    """Every input of a table with what happened to it since the table last read it."""
-    found: dict[str, ChangedInput] = {}
-    for identifier, after in inputs.items():
-        then = before.inputs[identifier]
-        old = after if then == after.version else input_at(lake, identifier, then)
-        changes = file_changes(after.table, then.snapshot_id, after.version.snapshot_id)
-        rest, lost = split(after.table, changes)
-        found[identifier] = ChangedInput(old, after, rest, lost)
-    return found
 
 
 @dataclass
@@ -119,7 +70,7 @@ class ChangeFinder:
             NotInBlocks: the query cannot be refreshed from changes.
         """
         blocks, query = blocks_of(self.step.query)
-        states = {name: self._states(one) for name, one in self.inputs.items()}
+        states = {name: states_of(self.spark, self.bench, one, self._opened) for name, one in self.inputs.items()}
         tables = {ref.start: InputViews(states[ref.identifier], ref.alias) for ref in self.step.references}
         published = self._published()
         change = change_of(Context(blocks, tables, self.bench, tallies=self.tallies), query, published)
@@ -155,35 +106,8 @@ class ChangeFinder:
         types = tuple(column.dataType.simpleString() for column in struct.fields)
         return Published(plain, names, types, self.bench.promise(lambda: rows(placed=True)))
 
-    def _states(self, one: ChangedInput) -> Views:
-        schema = schema_of(one.after.table, one.after.version)
-
-        def read(source: Input) -> DataFrame:
-            self.size += source.size
-            return read_files(self.spark, source.table, schema, source.files)
-
-        after = self.bench.promise(lambda: read(one.after))
-        self.bench.know_ranges(after, RangesOfFiles(schema, one.after.files))
-        types = _types(schema, one.after)
-        if one.nothing:
-            return Views(after, after, None, types=types)
-        if not one.only_grew:
-            self.size += one.size
-            # Files that were rewritten hold mostly rows that cancel out: computed once, not in every term.
-            change = self.bench.keep_frame(weighted_changes(self.spark, one.after.table, one.changes, schema, one.lost))
-            if change is None:
-                return Views(after, after, None, types=types)
-        else:
-            change = self.bench.promise(lambda: self._appended(one))
-            self.bench.know_ranges(change, ranges_of_files(schema, one.changes.added))
-        before = self.bench.promise(lambda: read(one.before))
-        self.bench.know_ranges(before, RangesOfFiles(schema, one.before.files))
-        return Views(before, after, change, grows=one.only_grew, types=types)
-
-    def _appended(self, one: ChangedInput) -> DataFrame:
-        self.size += one.size
-        schema = schema_of(one.after.table, one.after.version)
-        return appended(self.spark, one.after.table, one.changes, schema)
+    def _opened(self, size: int) -> None:
+        self.size += size
 
     def _shaped(self, delta: DataFrame, *, placed: bool) -> DataFrame:
         """The change in the table's own types; columns by position, since the user's names are the table's."""
@@ -193,11 +117,3 @@ class ChangeFinder:
         names = [column.name for column in self.target.schema.fields]
         named = delta.toDF(*names, WEIGHT, *places)
         return shaped(named, self.target, *(F.col(name) for name in (WEIGHT, *places)))
-
-
-def _types(schema: Schema, source: Input) -> dict[str, str]:
-    """By folded name: the types of an input's columns in Spark's words."""
-    from pyspark.sql.types import StructType
-
-    struct = StructType.fromJson(spark_schema(schema, source.table.name()[-1]))
-    return {column.name.casefold(): column.dataType.simpleString() for column in struct.fields}

@@ -12,7 +12,7 @@ from airflow_trickle.blocks.shapes import NotInBlocks
 from airflow_trickle.engine.choose import LOOKED_AT, Choice, Workload, choose
 from airflow_trickle.engine.decide import PARTED_ANEW, Decision
 from airflow_trickle.engine.delta.context import LINES_FAIL
-from airflow_trickle.engine.differential import ChangedInput, ChangeFinder, changed_inputs
+from airflow_trickle.engine.differential import ChangeFinder
 from airflow_trickle.engine.failures import fails_on_rows
 from airflow_trickle.engine.full import Difference, difference, netted, shaped
 from airflow_trickle.engine.kept import Kept, forgotten, valid
@@ -21,6 +21,7 @@ from airflow_trickle.engine.phases import Phase
 from airflow_trickle.engine.record import Refresh, add_history, note_progress, summary_of
 from airflow_trickle.engine.small_change import SmallChange
 from airflow_trickle.engine.small_write import write_small
+from airflow_trickle.engine.states import ChangedInput, changed_inputs
 from airflow_trickle.engine.work import Work, working
 from airflow_trickle.engine.write import Written, write_all, write_difference
 from airflow_trickle.errors import RefreshFailed, TrickleError

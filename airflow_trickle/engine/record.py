@@ -14,12 +14,14 @@ from sqlalchemy.exc import IntegrityError
 
 from airflow_trickle import clock
 from airflow_trickle.engine.decide import Decision
+from airflow_trickle.engine.holds import unit_fingerprint
 from airflow_trickle.engine.phases import Phases
-from airflow_trickle.errors import TrickleError
+from airflow_trickle.errors import NonConvergence, TrickleError
 from airflow_trickle.lakehouse.catalog import Lakehouse
 from airflow_trickle.lakehouse.commit import Staged
+from airflow_trickle.lakehouse.iterations import write_iterations
 from airflow_trickle.lakehouse.state import Frontier, write_history, write_status
-from airflow_trickle.plan.steps import TableStep
+from airflow_trickle.plan.steps import RefreshStep, TableStep
 from airflow_trickle.results import Mode, Status, TableResult
 from airflow_trickle.spark.session import SparkProvider
 from airflow_trickle.tick import Tick
@@ -53,6 +55,7 @@ def summary_of(
 ) -> dict[str, str]:
     """What a snapshot says of itself: the truth about how far the table has read."""
     said = json.loads(frontier.as_json())
+    behind = {"trickle.behind": json.dumps(said["behind"])} if frontier.behind else {}
     return {
         "trickle.frontier": json.dumps(said["inputs"], sort_keys=True),
         "trickle.world": json.dumps(said["world"], sort_keys=True),
@@ -63,6 +66,7 @@ def summary_of(
         "trickle.mode": mode.value,
         "trickle.rows-inserted": str(inserted),
         "trickle.rows-deleted": str(deleted),
+        **behind,
     }
 
 
@@ -74,8 +78,12 @@ def note_progress(
     epoch: int | None = None,
     mode: Mode | None = None,
     kept: str | None = None,
+    iterations: int | None = None,
 ) -> None:
-    """Write the status that goes with a commit, or with finding that nothing changed."""
+    """Write the status that goes with a commit, or with finding that nothing changed.
+
+    ``iterations`` is how many passes it took to get to a fixed point, where that is what was done.
+    """
     published = decision.published
     now = clock.now()
     values: dict[str, Any] = {
@@ -90,9 +98,13 @@ def note_progress(
         "error": None,
         "error_at": None,
         "kept": kept,
+        "halted": None,
+        "waits_for": (),
     }
     if mode is not None:
         values["mode"] = mode.value
+    if iterations is not None:
+        values |= {"last_iterations": iterations, "converged_at": now}
     if staged is not None:
         values |= {
             "metadata_location": staged.location,
@@ -141,8 +153,53 @@ def record_failure(run: Refresh, error: TrickleError) -> None:
         add_history(run, connection, result, "FAILED")
 
 
+def record_non_convergence(
+    lake: Lakehouse, step: RefreshStep, tick: Tick, error: NonConvergence, started_at: datetime, seconds: float
+) -> None:
+    """Note that a unit did not settle: it is not tried again as it is; published state and frontiers stay."""
+    halted, now = unit_fingerprint(step), clock.now()
+    with suppress(TrickleError, IntegrityError), lake.database.transaction() as connection:
+        for table in step.tables:
+            write_status(
+                lake,
+                connection,
+                table.identifier,
+                if_new={"name": table.name, "pipeline": tick.pipeline},
+                status=Status.ERROR.value,
+                error=str(error),
+                error_at=now,
+                halted=halted,
+            )
+            write_history(
+                lake,
+                connection,
+                failed(table.name, error, seconds),
+                identifier=table.identifier,
+                pipeline=tick.pipeline,
+                tick_id=tick.tick_id,
+                action="FAILED",
+                started_at=started_at,
+            )
+        write_iterations(
+            lake, connection, pipeline=tick.pipeline, tick_id=tick.tick_id, unit=step.unit, trace=error.trace
+        )
+
+
+def note_waiting(run: Refresh, waits_for: tuple[str, ...]) -> None:
+    """Note that a table cannot have its first state as long as some others are held, for those that read it."""
+    with run.lake.database.transaction() as connection:
+        known = {"name": run.step.name, "pipeline": run.tick.pipeline}
+        write_status(run.lake, connection, run.step.identifier, if_new=known, waits_for=waits_for)
+
+
 def failed(table: str, error: TrickleError, seconds: float = 0.0) -> TableResult:
     """The result of a table whose refresh failed."""
     return TableResult(
-        table=table, status=Status.ERROR, mode=Mode.FULL, reason="failed", seconds=seconds, error=str(error)
+        table=table,
+        status=Status.ERROR,
+        mode=Mode.FULL,
+        reason="failed",
+        iterations=len(error.trace) if isinstance(error, NonConvergence) else 0,
+        seconds=seconds,
+        error=str(error),
     )

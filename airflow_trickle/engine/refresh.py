@@ -8,15 +8,29 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from airflow_trickle import clock
 from airflow_trickle.engine.decide import Decision, decide
+from airflow_trickle.engine.holds import hold_of
 from airflow_trickle.engine.kept import carried
 from airflow_trickle.engine.phases import Phase
 from airflow_trickle.engine.publish import publish
-from airflow_trickle.engine.record import Refresh, note_progress, record_failure
-from airflow_trickle.errors import LeaseHeld, RefreshFailed, TrickleError, UnsupportedTable, WarehouseUnavailable
+from airflow_trickle.engine.record import (
+    Refresh,
+    note_progress,
+    note_waiting,
+    record_failure,
+    record_non_convergence,
+)
+from airflow_trickle.errors import (
+    LeaseHeld,
+    NonConvergence,
+    RefreshFailed,
+    TrickleError,
+    UnsupportedTable,
+    WarehouseUnavailable,
+)
 from airflow_trickle.lakehouse import staging as stagings
 from airflow_trickle.lakehouse.catalog import Lakehouse
 from airflow_trickle.lakehouse.leases import holding, require
@@ -48,24 +62,54 @@ def refresh(
     Raises:
         TrickleError: the unit could not be refreshed; nothing of it was published.
     """
-    if step.kind is not UnitKind.TABLE:
-        raise UnsupportedTable(f"Unit '{step.unit}' is a {step.kind.value}; this version refreshes single tables only.")
-    run = Refresh(lake, step.tables[0], tick, spark, clock.now(), time.monotonic())
+    runs = [Refresh(lake, table, tick, spark, clock.now(), time.monotonic()) for table in step.tables]
     try:
-        result = _refresh_table(run, full_refresh)
+        results = _refresh_unit(step, runs, full_refresh, _telling(progress))
     except LeaseHeld:
         raise
+    except NonConvergence as error:
+        record_non_convergence(lake, step, tick, error, runs[0].started_at, runs[0].seconds)
+        raise
     except TrickleError as error:
-        record_failure(run, error)
+        for run in runs:
+            record_failure(run, error)
         raise
     except Exception as error:
-        told = _told(run.step, error)
-        record_failure(run, told)
+        told = _told(step.tables[0], error)
+        for run in runs:
+            record_failure(run, told)
         raise told from error
-    log.info(describe(result))
-    if result.phases:
-        log.info(describe_cost(result))
-    return (result,)
+    for result in results:
+        log.info(describe(result))
+        if result.phases:
+            log.info(describe_cost(result))
+    return results
+
+
+def _telling(progress: Progress) -> Progress:
+    """Tell of every pass in the log too."""
+
+    def tell(iteration: Iteration) -> None:
+        log.info(describe_pass(iteration))
+        progress(iteration)
+
+    return tell
+
+
+def _refresh_unit(
+    step: RefreshStep, runs: Sequence[Refresh], full_refresh: bool, progress: Progress
+) -> tuple[TableResult, ...]:
+    """Refresh the tables of a unit, unless it is held."""
+    if (hold := hold_of(runs[0].lake, step)) is not None:
+        return hold.results(step)
+    if step.kind is UnitKind.CYCLE:
+        from airflow_trickle.engine.fixpoint.cycle import refresh_cycle
+
+        first = runs[0]
+        return refresh_cycle(first.lake, step, first.tick, first.spark, full_refresh, progress)
+    if step.kind is not UnitKind.TABLE:
+        raise UnsupportedTable(f"Unit '{step.unit}' is a {step.kind.value}; this version refreshes single tables only.")
+    return (_refresh_table(runs[0], step, full_refresh),)
 
 
 def _told(step: TableStep, error: Exception) -> TrickleError:
@@ -84,8 +128,10 @@ def _told(step: TableStep, error: Exception) -> TrickleError:
 
 def describe(result: TableResult) -> str:
     """One sentence for the log of a task."""
-    if result.mode in (Mode.NO_DATA, Mode.SKIPPED):
+    if result.mode is Mode.NO_DATA:
         return f"{result.table}: nothing to do: {result.reason}."
+    if result.mode is Mode.SKIPPED:
+        return f"{result.table}: not refreshed: {result.reason}."
     if not result.changed:
         return f"{result.table}: recomputed in {result.seconds:.1f} s ({result.reason}); the result is the same."
     return (
@@ -95,6 +141,17 @@ def describe(result: TableResult) -> str:
     )
 
 
+def describe_pass(iteration: Iteration) -> str:
+    """One line for the log of a task.
+
+    >>> describe_pass(Iteration(number=3, phase="derive", changes={"reach_red": 2, "reach_blue": 0}, seconds=0.208))
+    'iteration 3 (derive): reach_red +2, reach_blue 0 in 0.21 s'
+    """
+    sign = "-" if iteration.phase == "retract" else "+"
+    changes = ", ".join(f"{table} {sign if count else ''}{count}" for table, count in iteration.changes.items())
+    return f"iteration {iteration.number} ({iteration.phase}): {changes} in {iteration.seconds:.2f} s"
+
+
 def describe_cost(result: TableResult) -> str:
     """Where the time of a refresh went and how much it moved, for the log of a task."""
     phases = ", ".join(f"{phase} {seconds:.2f} s" for phase, seconds in result.phases.items())
@@ -102,7 +159,7 @@ def describe_cost(result: TableResult) -> str:
     return f"{result.table}: {phases}; {sizes[0]} of files read, {sizes[1]} written."
 
 
-def _refresh_table(run: Refresh, full_refresh: bool) -> TableResult:
+def _refresh_table(run: Refresh, unit: RefreshStep, full_refresh: bool) -> TableResult:
     step = run.step
     with run.phases.phase(Phase.PIN):
         decision = decide(run.lake, step, run.tick, full_refresh=full_refresh)
@@ -114,7 +171,9 @@ def _refresh_table(run: Refresh, full_refresh: bool) -> TableResult:
     with holding(run.lake, [step.identifier], run.holder) as leases:
         lease = leases[step.identifier]
         stagings.clean_table(run.lake, lease, lambda session: interrupt_session(run.spark.target, session))
-        # Somebody may have refreshed the table between the first look and the lease.
+        # Somebody may have refreshed or suspended the table between the first look and the lease.
+        if (hold := hold_of(run.lake, unit)) is not None:
+            return hold.results(unit)[0]
         with run.phases.phase(Phase.PIN):
             decision = decide(run.lake, step, run.tick, full_refresh=full_refresh)
         if (done := _already_done(run, decision)) is not None:
@@ -150,6 +209,8 @@ def _already_done(run: Refresh, decision: Decision) -> TableResult | None:
 
 
 def _untouched(run: Refresh, decision: Decision) -> TableResult:
+    if decision.waits_for:
+        note_waiting(run, decision.waits_for)
     return TableResult(
         table=run.step.name,
         status=Status.ACTIVE if decision.published else Status.INITIALIZING,

@@ -16,9 +16,10 @@ from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 
 from airflow_trickle.engine.compare import Comparison, compare
-from airflow_trickle.engine.decide import Published, published_state, refuse_two_owners
+from airflow_trickle.engine.decide import refuse_two_owners
 from airflow_trickle.engine.failures import explained
 from airflow_trickle.engine.full import Input, input_at, run_query, target_of
+from airflow_trickle.engine.published import Published, published_state
 from airflow_trickle.errors import CatalogUnavailable, SparkUnavailable, TrickleError
 from airflow_trickle.lakehouse.catalog import Lakehouse
 from airflow_trickle.lakehouse.columns import same_columns

@@ -26,21 +26,26 @@ class Frontier:
     """What a published state was computed from: each input's version, and the pinned world behind it.
 
     ``world`` names the pinned inputs of the pipeline that reached the table on any path, so that a table
-    never mixes inputs that saw different worlds.
+    never mixes inputs that saw different worlds. The one exception are the tables of ``behind``: they were held
+    (suspended, or they did not settle), so that their last good state was read, of whatever world.
     """
 
     inputs: dict[str, Version]
     world: dict[str, Version]
+    behind: tuple[str, ...] = ()
 
     def as_json(self) -> str:
         """The frontier as text for a state table."""
-        return json.dumps({"inputs": _plain(self.inputs), "world": _plain(self.world)}, sort_keys=True)
+        said: dict[str, Any] = {"inputs": _plain(self.inputs), "world": _plain(self.world)}
+        if self.behind:
+            said["behind"] = list(self.behind)
+        return json.dumps(said, sort_keys=True)
 
     @staticmethod
     def from_json(text: str) -> Frontier:
         """The frontier that `as_json` wrote."""
         data = json.loads(text)
-        return Frontier(versions(data["inputs"]), versions(data["world"]))
+        return Frontier(versions(data["inputs"]), versions(data["world"]), tuple(data.get("behind", ())))
 
 
 def _plain(of: dict[str, Version]) -> dict[str, list[int | None]]:
@@ -74,6 +79,18 @@ class TableStatus:
     error: str | None
     #: What is kept beside the table to refresh it quickly, as JSON.
     kept: str | None = None
+    #: How many passes it took to reach the last fixed point, and when that was.
+    last_iterations: int | None = None
+    converged_at: datetime | None = None
+    #: Fingerprint of the unit that did not settle: as long as it is the same, it is not tried again.
+    halted: str | None = None
+    #: The tables that are held and without which this one cannot have a first state.
+    waits_for: tuple[str, ...] = ()
+
+    @property
+    def is_held(self) -> bool:
+        """Whether it is not refreshed, because it did not settle or was suspended."""
+        return self.status is Status.SUSPENDED or (self.status is Status.ERROR and self.halted is not None)
 
 
 def read_status(lake: Lakehouse, identifiers: list[str] | None = None) -> dict[str, TableStatus]:
@@ -107,6 +124,10 @@ def _status(row: RowMapping) -> TableStatus:
         changed_at=moment("changed_at"),
         error=row["error"],
         kept=row["kept"],
+        last_iterations=row["last_iterations"],
+        converged_at=moment("converged_at"),
+        halted=row["halted"],
+        waits_for=tuple(json.loads(row["waits_for"])) if row["waits_for"] else (),
     )
 
 
@@ -114,11 +135,13 @@ def write_status(
     lake: Lakehouse, connection: Connection, identifier: str, if_new: Mapping[str, Any] | None = None, **values: Any
 ) -> None:
     """Set columns of a table's status, creating the row if need be (then with those of ``if_new`` too)."""
-    for name in ("effective_at", "refreshed_at", "changed_at", "error_at"):
+    for name in ("effective_at", "refreshed_at", "changed_at", "error_at", "converged_at"):
         if isinstance(values.get(name), datetime):
             values[name] = clock.text_of(values[name])
     if isinstance(values.get("frontier"), Frontier):
         values["frontier"] = values["frontier"].as_json()
+    if "waits_for" in values:
+        values["waits_for"] = json.dumps(sorted(values["waits_for"])) if values["waits_for"] else None
     if values.get("error") is not None:
         values["error"] = _storable(values["error"])
     key = (status.c.catalog == lake.name) & (status.c.identifier == identifier)

@@ -27,7 +27,7 @@ from sqlalchemy import (
 from airflow_trickle.errors import CatalogUnavailable
 from airflow_trickle.lakehouse.database import Database, one_at_a_time
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 
 metadata = MetaData()
 
@@ -62,6 +62,13 @@ status = Table(
     Column("error_at", String(40)),
     # What is kept beside the table to refresh it quickly, as JSON.
     Column("kept", Text),
+    # How many passes the last refresh took that brought it to a fixed point, and when that was.
+    Column("last_iterations", Integer),
+    Column("converged_at", String(40)),
+    # Fingerprint of the unit that did not settle: as long as it is the same, it is not tried again.
+    Column("halted", String(64)),
+    # Identifiers of the tables that are held and without which this one cannot have a first state, as JSON.
+    Column("waits_for", Text),
 )
 
 #: One row per refresh that did something or failed.
@@ -92,6 +99,24 @@ history = Table(
     Column("error", Text),
     Index("trickle_history_of_table", "catalog", "identifier", "id"),
     Index("trickle_history_of_tick", "catalog", "tick_id"),
+)
+
+#: One row per pass over a unit that is brought to a fixed point; those of a tick's last attempt.
+iterations = Table(
+    "trickle_iterations",
+    metadata,
+    Column("catalog", String(255), primary_key=True),
+    Column("tick_id", String(512), primary_key=True),
+    Column("unit", String(255), primary_key=True),
+    Column("number", Integer, primary_key=True),
+    Column("pipeline", String(255), nullable=False),
+    Column("phase", String(16), nullable=False),
+    # Rows that came or went, by the name of the table, as JSON.
+    Column("changes", Text, nullable=False),
+    Column("seconds", Float, nullable=False),
+    # When the refresh ended: the same for all of its passes.
+    Column("at", String(40), nullable=False),
+    Index("trickle_iterations_of_unit", "catalog", "pipeline", "unit", "at"),
 )
 
 #: One row per tick: the world it sees.
@@ -153,8 +178,8 @@ def install(database: Database) -> None:
             if connection.execute(select(meta.c.value).where(meta.c.key == "schema_version")).first() is None:
                 connection.execute(insert(meta).values(key="schema_version", value=str(SCHEMA_VERSION)))
         found = _installed_version(database)
-    if found == 1:
-        found = _from_first_layout(database)
+    if found in _OLDER:
+        found = _upgraded(database)
     if found != SCHEMA_VERSION:
         raise CatalogUnavailable(
             f"{database.where} holds trickle state of layout {found}; this version of airflow-trickle knows "
@@ -162,17 +187,27 @@ def install(database: Database) -> None:
         )
 
 
-def _from_first_layout(database: Database) -> int | None:
-    """Layout 2 has some more columns, which older rows leave empty."""
+#: What a layout has more than the one before it; older rows leave it empty. Its new tables are found by themselves.
+_NEW_COLUMNS: dict[int, tuple[tuple[Table, tuple[str, ...]], ...]] = {
+    2: ((history, ("bytes_read", "bytes_written", "phases")), (status, ("kept",))),
+    3: ((status, ("last_iterations", "converged_at", "halted", "waits_for")),),
+}
+_OLDER = range(1, SCHEMA_VERSION)
+
+
+def _upgraded(database: Database) -> int | None:
+    """Bring an older layout to this one, in place and all at once."""
     with database.transaction() as connection:
         one_at_a_time(connection, "install")
         version = connection.execute(select(meta.c.value).where(meta.c.key == "schema_version")).scalar()
-        if version == "1":  # nobody was quicker
-            for table, columns in ((history, ("bytes_read", "bytes_written", "phases")), (status, ("kept",))):
-                for name in columns:
-                    kind = table.c[name].type.compile(connection.dialect)
-                    connection.execute(text(f"ALTER TABLE {table.name} ADD COLUMN {name} {kind}"))
-            connection.execute(update(meta).where(meta.c.key == "schema_version").values(value="2"))
+        if version is not None and int(version) in _OLDER:  # nobody was quicker
+            for layout in range(int(version) + 1, SCHEMA_VERSION + 1):
+                for table, columns in _NEW_COLUMNS[layout]:
+                    for name in columns:
+                        kind = table.c[name].type.compile(connection.dialect)
+                        connection.execute(text(f"ALTER TABLE {table.name} ADD COLUMN {name} {kind}"))
+            metadata.create_all(connection, checkfirst=True)
+            connection.execute(update(meta).where(meta.c.key == "schema_version").values(value=str(SCHEMA_VERSION)))
     return _installed_version(database)
 
 

@@ -16,6 +16,7 @@ from sqlalchemy import Connection, delete, inspect, text, update
 from airflow_trickle.errors import CatalogUnavailable
 from airflow_trickle.lakehouse import tables as state_tables
 from airflow_trickle.lakehouse.catalog import Lakehouse, open_lakehouse
+from airflow_trickle.lakehouse.iterations import read_iterations
 from airflow_trickle.lakehouse.snapshots import Version
 from airflow_trickle.lakehouse.state import (
     Frontier,
@@ -88,10 +89,11 @@ def test_opening_again_changes_nothing(lake: Lakehouse, catalog_uri: str, tmp_pa
         "trickle_ticks",
         "trickle_leases",
         "trickle_staging",
+        "trickle_iterations",
     } < set(before)
 
 
-@pytest.mark.parametrize("found", ["3", "999", "0"])
+@pytest.mark.parametrize("found", ["4", "999", "0"])
 def test_another_layout_is_refused(lake: Lakehouse, catalog_uri: str, tmp_path: Path, found: str) -> None:
     with writing(lake) as connection:
         connection.execute(update(state_tables.meta).values(value=found))
@@ -100,28 +102,64 @@ def test_another_layout_is_refused(lake: Lakehouse, catalog_uri: str, tmp_path: 
     where = lake.database.url.render_as_string()
     assert str(caught.value) == (
         f"Iceberg catalog 'trickle' at {where} holds trickle state of layout {found}; this version of "
-        f"airflow-trickle knows layout 2. Install a version of airflow-trickle that matches."
+        f"airflow-trickle knows layout 3. Install a version of airflow-trickle that matches."
     )
 
 
-def test_the_first_layout_gains_its_new_columns_and_keeps_its_rows(
-    lake: Lakehouse, catalog_uri: str, tmp_path: Path
+#: What each layout lacks that the one after it has.
+LACKING = {
+    1: (("history", "bytes_read"), ("history", "bytes_written"), ("history", "phases"), ("status", "kept")),
+    2: (
+        ("status", "last_iterations"),
+        ("status", "converged_at"),
+        ("status", "halted"),
+        ("status", "waits_for"),
+    ),
+}
+
+
+def go_back_to(connection: Connection, layout: int) -> None:
+    """Turn the state tables into those of an older layout."""
+    connection.execute(text("DROP TABLE trickle_iterations"))
+    for older in range(layout, 3):
+        for table, column in LACKING[older]:
+            connection.execute(text(f"ALTER TABLE trickle_{table} DROP COLUMN {column}"))
+    connection.execute(update(state_tables.meta).values(value=str(layout)))
+
+
+@pytest.mark.parametrize("layout", [1, 2])
+def test_an_older_layout_gains_what_is_new_and_keeps_its_rows(
+    lake: Lakehouse, catalog_uri: str, tmp_path: Path, layout: int
 ) -> None:
     result = TableResult(table="t", status=Status.ACTIVE, mode=Mode.FULL, reason="first refresh", seconds=1.5)
     with writing(lake) as connection:
-        write_status(lake, connection, "default.t", name="t", pipeline="p")
+        write_status(lake, connection, "default.t", name="t", pipeline="p", frontier=FRONTIER, kept="{}")
         write_history(
             lake, connection, result, identifier="default.t", pipeline="p", tick_id="1", action="R", started_at=NOON
         )
-        for table, column in (("history", "bytes_read"), ("history", "bytes_written"), ("history", "phases")):
-            connection.execute(text(f"ALTER TABLE trickle_{table} DROP COLUMN {column}"))
-        connection.execute(text("ALTER TABLE trickle_status DROP COLUMN kept"))
-        connection.execute(update(state_tables.meta).values(value="1"))
+        go_back_to(connection, layout)
     for _ in range(2):
         with open_lakehouse("trickle", uri=catalog_uri, warehouse=f"file://{tmp_path}/warehouse") as again:
-            assert read_status(again)["default.t"].kept is None
+            status = read_status(again)["default.t"]
+            assert (status.frontier, status.kept) == (FRONTIER, None if layout == 1 else "{}")
+            assert (status.last_iterations, status.converged_at, status.halted) == (None, None, None)
+            assert (status.waits_for, status.is_held) == ((), False)
             (row,) = read_history(again)
             assert (row["seconds"], row["bytes_read"], row["phases"]) == (1.5, None, {})
+            assert read_iterations(again) == []
+
+
+def test_an_upgraded_layout_is_the_one_that_is_made_anew(lake: Lakehouse, catalog_uri: str, tmp_path: Path) -> None:
+    def layout(of: Lakehouse) -> dict[str, set[tuple[str, str]]]:
+        found = inspect(of.database.engine)
+        names = (name for name in found.get_table_names() if name.startswith("trickle_"))
+        return {name: {(one["name"], str(one["type"])) for one in found.get_columns(name)} for name in names}
+
+    made_anew = layout(lake)
+    with writing(lake) as connection:
+        go_back_to(connection, 1)
+    with open_lakehouse("trickle", uri=catalog_uri, warehouse=f"file://{tmp_path}/warehouse") as again:
+        assert layout(again) == made_anew
 
 
 def test_state_tables_that_were_half_made_are_completed(lake: Lakehouse, catalog_uri: str, tmp_path: Path) -> None:
@@ -140,6 +178,8 @@ FRONTIER = Frontier(
 def test_a_frontier_goes_to_text_and_back() -> None:
     assert Frontier.from_json(FRONTIER.as_json()) == FRONTIER
     assert Frontier.from_json(Frontier({}, {}).as_json()) == Frontier({}, {})
+    behind = Frontier({}, {}, ("a", "b"))
+    assert Frontier.from_json(behind.as_json()) == behind
 
 
 def test_a_status_is_created_with_defaults_and_then_updated(shared_lake: Lakehouse, identifier: str) -> None:
@@ -181,6 +221,10 @@ def test_a_status_is_created_with_defaults_and_then_updated(shared_lake: Lakehou
         "changed_at": NOON + timedelta(microseconds=1),
         "error": LONG,
         "error_at": NOON,
+        "last_iterations": 12,
+        "converged_at": NOON,
+        "halted": "h" * 64,
+        "waits_for": ("default.a", "default.b"),
     }
     with writing(shared_lake) as connection:
         write_status(shared_lake, connection, identifier, **everything)

@@ -1,0 +1,107 @@
+"""The visible state of a stream table, and where it came from."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from pyiceberg.table import Table
+from pyiceberg.table.snapshots import Snapshot
+
+from airflow_trickle import clock
+from airflow_trickle.errors import ForeignTable
+from airflow_trickle.lakehouse.catalog import Lakehouse
+from airflow_trickle.lakehouse.commit import OWNED
+from airflow_trickle.lakehouse.snapshots import Version
+from airflow_trickle.lakehouse.state import CAPTURE, Frontier, TableStatus, versions
+
+
+@dataclass(frozen=True)
+class Published:
+    """The visible state of a stream table and where it came from.
+
+    ``frontier`` and ``definition`` are None after a reset: the next refresh compares with whatever
+    the table holds and trusts none of it.
+    """
+
+    location: str
+    version: Version
+    epoch: int
+    frontier: Frontier | None
+    definition: str | None
+    effective_at: datetime | None
+    tick_id: str | None
+    #: What is kept beside the table to refresh it quickly, as JSON.
+    kept: str | None = None
+
+
+def published_state(
+    lake: Lakehouse, identifier: str, status: TableStatus | None, locations: Mapping[str, str]
+) -> Published | None:
+    """The visible state of a stream table; from the state tables when they know it, else from its snapshot."""
+    location = locations.get(identifier)
+    if location is None:
+        return None
+    if status is not None and status.mode == CAPTURE:
+        raise ForeignTable(
+            f"Table {identifier} is the mirror of a captured source; it is left alone. Give the stream table another "
+            f"name or namespace, or drop the mirror: trickle drop {identifier}"
+        )
+    if status is not None and status.metadata_location == location and status.schema_id is not None:
+        return _from_status(status, location, Version(status.snapshot_id, status.schema_id))
+    table = lake.table_at(identifier, location)
+    snapshot = table.metadata.current_snapshot()
+    version = Version(table.metadata.current_snapshot_id, table.metadata.current_schema_id)
+    if status is not None and status.metadata_location and status.snapshot_id == version.snapshot_id:
+        # Only properties, tags or old snapshots changed: the rows are the ones we published.
+        return _from_status(status, location, version)
+    if snapshot is None or snapshot.summary is None or "trickle.frontier" not in snapshot.summary.additional_properties:
+        raise ForeignTable(_foreign(table))
+    return _from_summary(snapshot, location, version)
+
+
+def _from_status(status: TableStatus, location: str, version: Version) -> Published:
+    return Published(
+        location,
+        version,
+        status.epoch,
+        status.frontier,
+        status.definition,
+        status.effective_at,
+        status.tick_id,
+        status.kept,
+    )
+
+
+def _from_summary(snapshot: Snapshot, location: str, version: Version) -> Published:
+    assert snapshot.summary is not None  # noqa: S101 - for the type checker
+    said = snapshot.summary.additional_properties
+    return Published(
+        location=location,
+        version=version,
+        epoch=int(said["trickle.epoch"]),
+        frontier=Frontier(
+            versions(json.loads(said["trickle.frontier"])),
+            versions(json.loads(said["trickle.world"])),
+            tuple(json.loads(said.get("trickle.behind", "[]"))),
+        ),
+        definition=said["trickle.definition"],
+        effective_at=clock.moment_of(said["trickle.effective-at"]),
+        tick_id=said["trickle.tick"],
+    )
+
+
+def _foreign(table: Table) -> str:
+    name = ".".join(table.name())
+    if OWNED not in table.metadata.properties:
+        return (
+            f"Table {name} exists in the catalog and was not made by airflow-trickle; it is left alone. Give the "
+            f"stream table another name or namespace, or drop that table."
+        )
+    return (
+        f"Table {name} was changed by another writer (snapshot {table.metadata.current_snapshot_id} is not one of "
+        f"ours); it is left alone. To recompute it from its inputs and undo those changes: "
+        f"trickle reset {table.name()[-1]}"
+    )
