@@ -24,14 +24,7 @@ def _found(pipeline: PipelineDef, refreshes: Sequence[RefreshStep]) -> Iterator[
     if pipeline.schedule == ASSET:
         yield _blocker(pipeline.at, "schedule: asset cannot be run by this version yet.", "Give a duration or cron.")
     for step in refreshes:
-        if step.kind is UnitKind.CYCLE:
-            yield _blocker(
-                at[step.tables[0].name],
-                f"{_names(step.tables)} {'form a cycle' if len(step.tables) > 1 else 'reads itself'}, and this version "
-                "cannot bring a cycle to its fixed point yet.",
-                "Until it can, `trickle plan` and `trickle sccs` show what it would do.",
-            )
-        elif step.kind is UnitKind.GROUP:
+        if step.kind is UnitKind.GROUP:
             yield _blocker(
                 at[step.tables[0].name],
                 f"{_names(step.tables)} form a diamond that is to be published in one commit, which this version "
