@@ -75,7 +75,7 @@ def message_of(details: Mapping[str, Any]) -> str:
     >>> print(message_of({"pipeline": "p", "unit": "cycle_a", "members": ["a", "b"], "iterations": 2, "cap": 2,
     ...     "changes_per_iteration": [{"a": 1, "b": 0}, {"a": 0, "b": 1}], "last_delta": 1, "error": "",
     ...     "hint": "Deduplicate."}))
-    Pipeline p: a and b did not settle within 2 passes; nothing of them was published.
+    Pipeline p: a and b did not settle in 2 passes of at most 2; nothing was published.
       pass 1: a 1, b 0
       pass 2: a 0, b 1
     Deduplicate.
@@ -84,8 +84,8 @@ def message_of(details: Mapping[str, Any]) -> str:
     members = list(details["members"])
     names = " and ".join([", ".join(members[:-1]), members[-1]] if len(members) > 1 else members)
     lines = [
-        f"Pipeline {details['pipeline']}: {names} did not settle within {details['cap']} passes; nothing of "
-        f"{'them' if len(members) > 1 else 'it'} was published."
+        f"Pipeline {details['pipeline']}: {names} did not settle in {details['iterations']} passes of at most "
+        f"{details['cap']}; nothing was published."
     ]
     passes = list(enumerate(details["changes_per_iteration"], 1))
     if len(passes) > _SHOWN:

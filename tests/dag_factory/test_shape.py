@@ -108,11 +108,11 @@ def test_what_cannot_be_run_yet_is_refused_with_the_reason_beside_the_others(
 
 
 def test_a_cycle_is_one_task(write: Write) -> None:
-    text = (
-        CYCLE
-        + "  counted: {query: SELECT COUNT(*) AS n FROM a}\n  own: {query: SELECT dst FROM own UNION SELECT dst FROM edges}\n"
+    more = (
+        "  counted: {query: SELECT COUNT(*) AS n FROM a}\n"
+        "  own: {query: SELECT dst FROM own UNION SELECT dst FROM edges}\n"
     )
-    (dag,) = build_dags(write({"reach.yaml": text}), {}, strict=True)
+    (dag,) = build_dags(write({"reach.yaml": CYCLE + more}), {}, strict=True)
 
     kinds = {task.task_id: type(task).__name__ for task in dag.tasks}
     assert kinds == {

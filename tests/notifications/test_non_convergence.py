@@ -22,7 +22,7 @@ DETAILS: dict[str, Any] = {
 }
 FAILURE = DidNotSettle("it did not settle", DETAILS)
 TOLD = """\
-Pipeline reach: a and b did not settle within 7 passes; nothing of them was published.
+Pipeline reach: a and b did not settle in 7 passes of at most 7; nothing was published.
   … 2 passes before
   pass 3: a 2, b 1
   pass 4: a 3, b 1
@@ -79,7 +79,7 @@ def test_the_notifier_is_silent_about_other_failures(context: dict[str, Any], ca
 def test_a_single_table_in_words() -> None:
     told = message_of({**DETAILS, "members": ["t"], "changes_per_iteration": [{"t": 5}], "hint": "", "cap": 1})
     assert told == (
-        "Pipeline reach: t did not settle within 1 passes; nothing of it was published.\n"
+        "Pipeline reach: t did not settle in 7 passes of at most 1; nothing was published.\n"
         "  pass 1: t 5\n"
         "When it is mended: trickle resume t"
     )
