@@ -11,7 +11,7 @@ from airflow_trickle.analysis.components import Component, components, cycle_thr
 from airflow_trickle.analysis.edges import Edge
 from airflow_trickle.analysis.emptiness import stays_empty
 from airflow_trickle.analysis.graph import Node
-from airflow_trickle.analysis.monotonicity import first_obstacle
+from airflow_trickle.analysis.monotonicity import first_obstacle, outermost_aggregate
 from airflow_trickle.analysis.places import place_of
 from airflow_trickle.analysis.strata import EdgeType
 from airflow_trickle.definition.words import listed
@@ -161,7 +161,8 @@ class _Cycle:
     def _by_whole_queries(self) -> Iterator[Problem]:
         for node in self.nodes:
             tree = parse_query(node.table.sql.text).tree
-            found = None if tree is None else first_obstacle(tree)
+            improving = outermost_aggregate(tree) if tree is not None and node.table.lattice else None
+            found = None if tree is None else first_obstacle(tree, improving)
             if found is None:
                 continue
             why, operator = found

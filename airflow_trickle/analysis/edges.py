@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from airflow_trickle.algebra.references import ParsedQuery
-from airflow_trickle.analysis.monotonicity import Read, reads_of
+from airflow_trickle.analysis.monotonicity import Read, outermost_aggregate, reads_of
 from airflow_trickle.analysis.names import Known
 from airflow_trickle.analysis.places import place_of
 from airflow_trickle.analysis.strata import EdgeType
@@ -26,27 +27,35 @@ class Edge:
     keeps_duplicates: bool = True
 
 
-def edges_of(query: ParsedQuery, reads: tuple[Known | None, ...]) -> dict[str, Edge]:
-    """One edge per input of a query, by folded identifier; one place that is not monotone decides."""
+def edges_of(query: ParsedQuery, reads: tuple[Known | None, ...], improving: Collection[str] = ()) -> dict[str, Edge]:
+    """One edge per input of a query, by folded identifier; one place that is not monotone decides.
+
+    Args:
+        query: The query.
+        reads: The table behind each of its references.
+        improving: Inputs of which a row more only improves the values of the outermost aggregate.
+    """
     found = {} if query.tree is None else reads_of(query.tree)
+    better = {} if query.tree is None or not improving else reads_of(query.tree, outermost_aggregate(query.tree))
     edges: dict[str, Edge] = {}
     for ref, known in zip(query.references, reads, strict=True):
         if known is None:
             continue
         key = known.identifier.casefold()
-        edge = _edge(key, ref.start, found.get(ref.start), query)
+        read = (better if key in improving else found).get(ref.start)
+        edge = _edge(key, ref.start, read, query, "improves values" if key in improving else "adds rows")
         old = edges.get(key)
         edges[key] = edge if old is None else _merged(old, edge)
     return edges
 
 
-def _edge(key: str, scan: int, read: Read | None, query: ParsedQuery) -> Edge:
+def _edge(key: str, scan: int, read: Read | None, query: ParsedQuery, does: str) -> Edge:
     if read is None:
         if query.tree is None:
             return Edge(key, EdgeType.NON_MONOTONE, "the query could not be read", scan, scan)
         return Edge(key, EdgeType.MONOTONE, "only a CTE that nothing reads names it", scan, scan, False)
     if read.operator is None:
-        because = f"a row more only ever adds rows: {read.because}"
+        because = f"a row more only ever {does}: {read.because}"
         return Edge(key, read.type, because, scan, scan, read.keeps_duplicates)
     return Edge(key, read.type, read.because, scan, place_of(read.operator, query.text), read.keeps_duplicates)
 

@@ -34,15 +34,32 @@ class Read:
     keeps_duplicates: bool
 
 
-def reads_of(tree: Node) -> dict[int, Read]:
+def reads_of(tree: Node, improving: Node | None = None) -> dict[int, Read]:
     """How each scan of a tree is read, by its place; a CTE that nothing reads is left out.
+
+    Args:
+        tree: The tree.
+        improving: An aggregate of it that counts as monotone, because a row more only improves its value.
 
     >>> from airflow_trickle.algebra.references import parse_query
     >>> reads = reads_of(parse_query("SELECT a FROM s EXCEPT SELECT a FROM t").tree)
     >>> [(read.type.value, read.because) for read in reads.values()]
     [('MONOTONE', 'except, project'), ('NON_MONOTONE', 'it is on the right side of EXCEPT')]
     """
-    return _Walk().over(tree)
+    return _Walk(improving=improving).over(tree)
+
+
+def outermost_aggregate(tree: Node) -> Node | None:
+    """The aggregate of the outermost SELECT of a tree, if it has one.
+
+    >>> from airflow_trickle.algebra.references import parse_query
+    >>> outermost_aggregate(parse_query("SELECT a, min(b) FROM t GROUP BY a").tree).functions
+    (Scalar('MIN(b)'),)
+    """
+    node = tree
+    while isinstance(node, (nodes.With, nodes.Project, nodes.Filter, nodes.Distinct, nodes.TopK)):
+        node = node.body if isinstance(node, nodes.With) else node.input
+    return node if isinstance(node, nodes.Aggregate) else None
 
 
 def self_reference(recursion: nodes.Recursion) -> Read | None:
@@ -51,17 +68,18 @@ def self_reference(recursion: nodes.Recursion) -> Read | None:
     return next((read for read in found.values() if read.type is EdgeType.NON_MONOTONE), None)
 
 
-def first_obstacle(tree: Node) -> tuple[str, Node] | None:
+def first_obstacle(tree: Node, improving: Node | None = None) -> tuple[str, Node] | None:
     """The first operator of a tree, from the root, that is not monotone in one of its inputs.
 
-    The older check of cycles (``stratified_cycle_validation: false``) refuses a whole query for it.
+    The older check of cycles (``stratified_cycle_validation: false``) refuses a whole query for it; ``improving``
+    is left out.
     """
     seen: set[int] = set()
     stack = [tree]
     while stack:
         node = stack.pop()
         for child, why, _ in reversed(list(steps(node))):
-            if why is not None:
+            if why is not None and node is not improving:
                 return why, node
             if not (isinstance(node, nodes.CteScan) and id(node.cte) in seen):
                 stack.append(child)
@@ -80,10 +98,12 @@ class _Walk:
 
     Args:
         target: Collect the self-references to the recursion at this place, instead of the scans.
+        improving: An aggregate that counts as monotone.
     """
 
-    def __init__(self, target: int | None = None) -> None:
+    def __init__(self, target: int | None = None, improving: Node | None = None) -> None:
         self._target = target
+        self._improving = improving
         self._found: dict[int, Read] = {}
         self._entered: set[tuple[int, bool, bool]] = set()
 
@@ -111,7 +131,7 @@ class _Walk:
         name = short_name(node)
         passed = path if name is None or name in path else (*path, name)
         for child, reason, ends in steps(node):
-            blocked = obstacle or (None if reason is None else (reason, node))
+            blocked = obstacle or (None if reason is None or node is self._improving else (reason, node))
             self._visit(child, passed, blocked, bag and not ends)
 
     def _read(self, scan: int, path: tuple[str, ...], obstacle: tuple[str, Node] | None, bag: bool) -> None:

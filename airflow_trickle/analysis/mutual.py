@@ -99,11 +99,20 @@ def _problems(pipeline: PipelineDef, table: TableDef, found: Decomposition) -> l
     whose = f"stream table '{table.name}': "
     if found.problems:
         return [Problem(table.sql.position(one.offset), whose + one.message, one.hint) for one in found.problems]
+    if table.lattice:
+        return [_lattice_problem(table, found, whose)]
     if (table.mutual_recursion or pipeline.overrides.mutual_recursion or "auto") == "auto":
         return []
     groups = "; ".join(f"the CTEs {listed([repr(name) for name in group])} read each other" for group in found.groups)
     hint = "Write this instead, or set mutual_recursion: auto and let it be done for you:\n"
     return [Problem(table.at, f"{whose}{groups}.", hint + suggestion(found, table, pipeline).rstrip("\n"))]
+
+
+def _lattice_problem(table: TableDef, found: Decomposition, whose: str) -> Problem:
+    ctes = listed([repr(name) for name in found.groups[0]])
+    message = f"{whose}its CTEs {ctes} read each other, and a lattice is for a stream table that is part of the cycle."
+    hint = "Write the CTEs as stream tables (`trickle decompose` shows how) and give the lattice to one of them."
+    return Problem(table.lattice_at or table.at, message, hint)
 
 
 def _table(pipeline: PipelineDef, table: TableDef, found: Decomposition, index: int) -> TableDef:

@@ -10,6 +10,7 @@ from airflow_trickle.analysis.components import Component, components
 from airflow_trickle.analysis.consistency import ConsistencyGroup, consistency_groups
 from airflow_trickle.analysis.cycles import CycleReport, CycleRules, check_cycles
 from airflow_trickle.analysis.graph import Node, Problems, read_nodes
+from airflow_trickle.analysis.lattices import with_lattices
 from airflow_trickle.analysis.modes import ModeChoice, choose_mode
 from airflow_trickle.analysis.mutual import MutualRecursion, expand, names_in_use
 from airflow_trickle.analysis.schedules import POLICIES, ScheduleGroup, effective_schedules
@@ -58,6 +59,7 @@ def analyse(project: Project, settings: Settings) -> Analysis:
     check_captures(pipelines[:count], pipelines[count:], problems)
     reads = {key: tuple(node.edges) for key, node in nodes.items()}
     order = components(reads)
+    nodes = with_lattices(order, nodes, problems)
     report = check_cycles(order, nodes, {pipeline.file: _cycle_rules(pipeline, settings) for pipeline in pipelines})
     for file, problem in report.problems:
         problems[file].append(problem)

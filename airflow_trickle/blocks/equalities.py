@@ -35,6 +35,13 @@ def equalities(blocks: Blocks, condition: Span | None) -> Iterator[tuple[ColumnN
             yield left, right
 
 
+def column_of(blocks: Blocks, span: Span) -> ColumnName | None:
+    """The column that an expression is, if it is one and nothing more."""
+    cursor = blocks.cursor(span)
+    found = _column(cursor)
+    return found if cursor.done else None
+
+
 def _column(cursor: Cursor) -> ColumnName | None:
     names: list[str] = []
     begin = cursor.at

@@ -15,6 +15,7 @@ from airflow_trickle.definition.values import (
     DottedPath,
     Flag,
     GroupPolicy,
+    Lattice,
     MutualRecursion,
     Name,
     PartitionBy,
@@ -80,6 +81,10 @@ class TableModel(DefaultsModel):
     )
     cluster_by: ClusterBy | None = Field(
         default=None, description="Columns by which the rows are sorted over files and in them."
+    )
+    lattice: Lattice | None = Field(
+        default=None,
+        description="In a cycle: the column whose MIN or MAX is kept of each group, {column: min} or {column: max}.",
     )
 
     @model_validator(mode="after")

@@ -183,6 +183,8 @@ class PipelineFile:
             tags=option("tags") or (),
             partition_by=table.partition_by or (),
             cluster_by=table.cluster_by or (),
+            lattice=table.lattice or (),
+            lattice_at=self.document.key_position(("stream_tables", name, "lattice")) if table.lattice else None,
         )
 
     def _sql(self, name: str, table: TableModel) -> SqlText | None:

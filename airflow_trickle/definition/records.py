@@ -57,6 +57,9 @@ class TableDef:
     #: In one spelling, see `partitioning.PartitionText`.
     partition_by: tuple[str, ...] = ()
     cluster_by: tuple[str, ...] = ()
+    #: Column -> ``min`` or ``max``, one at most, and where the file says so.
+    lattice: tuple[tuple[str, str], ...] = ()
+    lattice_at: Position | None = None
     #: For a table made from a CTE of another one's query: the name of that one.
     made_from: str | None = None
 

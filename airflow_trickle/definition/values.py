@@ -11,7 +11,7 @@ from pydantic import BeforeValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 from airflow_trickle.definition import partitioning, schedules
-from airflow_trickle.definition.words import choice_of, listed, nearest, shortened
+from airflow_trickle.definition.words import choice_of, given, listed, nearest, shortened
 
 NAME_PATTERN = r"^[A-Za-z_][A-Za-z0-9_]*$"
 PIPELINE_PATTERN = r"^[A-Za-z0-9_.-]*[A-Za-z0-9_-][A-Za-z0-9_.-]*$"
@@ -146,6 +146,24 @@ def _cluster_by(value: Any) -> tuple[str, ...]:
     return tuple(names)
 
 
+def _lattice(value: Any) -> tuple[tuple[str, str], ...]:
+    what = "a mapping from one column to min or max, such as {cost: min}"
+    if not isinstance(value, dict) or not value:
+        must(what)
+    if len(value) > 1:
+        refuse(f"lattice: {len(value)} columns are given, but a table has one at most.", f"Give {what}.")
+    ((column, best),) = value.items()
+    if not column.strip():
+        must(what)
+    found = choice_of(best, _BEST) if isinstance(best, str) else None
+    if found is None:
+        near = nearest(best, _BEST) if isinstance(best, str) else None
+        hint = f"Did you mean {near}?" if near else f"Write {{{column}: min}} or {{{column}: max}}."
+        refuse(f"lattice: '{column}' is {given(best)}, but must be min or max.", hint)
+    return ((column, found),)
+
+
+_BEST = ("min", "max")
 _PARTITIONS = "columns, or of years(c), months(c), days(c), hours(c) or truncate(n, c) of a column c"
 
 
@@ -247,4 +265,18 @@ ClusterBy = Annotated[
     tuple[str, ...],
     BeforeValidator(_cluster_by),
     WithJsonSchema(_layout_schema(partitioning.COLUMN_PATTERN, "customer")),
+]
+Lattice = Annotated[
+    tuple[tuple[str, str], ...],
+    BeforeValidator(_lattice),
+    WithJsonSchema(
+        {
+            "type": "object",
+            "propertyNames": {"pattern": r"\S"},
+            "additionalProperties": any_case(_BEST),
+            "minProperties": 1,
+            "maxProperties": 1,
+            "examples": [{"cost": "min"}],
+        }
+    ),
 ]

@@ -8,7 +8,7 @@ is gone, they count as lost, and are made anew when a refresh next misses them.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -126,8 +126,11 @@ def _whole(lines: DataFrame, staging: Staging, io: FileIO) -> Kept:
 
 def forgotten(before: str | None, after: Kept | None, io: FileIO) -> None:
     """Delete the files that are kept no longer; what cannot be deleted is in nobody's way."""
-    if before is None:
-        return
-    stay = set(after.files) if after is not None else set()
-    with suppress(OSError, TrickleError):
-        delete_files(io, [file for file in json.loads(before)["files"] if file not in stay])
+    forget_files(before, after.files if after is not None else (), io)
+
+
+def forget_files(before: str | None, stay: Collection[str], io: FileIO) -> None:
+    """Delete the files that a status named, but for those that stay."""
+    if before is not None:
+        with suppress(OSError, TrickleError):
+            delete_files(io, [file for file in json.loads(before)["files"] if file not in stay])

@@ -102,6 +102,11 @@ def _refresh_unit(
     """Refresh the tables of a unit, unless it is held."""
     if (hold := hold_of(runs[0].lake, step)) is not None:
         return hold.results(step)
+    if step.kind is UnitKind.CYCLE or (step.kind is UnitKind.TABLE and step.tables[0].recursive):
+        from airflow_trickle.engine.fixpoint.cycle import refresh_cycle
+
+        first = runs[0]
+        return refresh_cycle(first.lake, step, first.tick, first.spark, full_refresh, progress)
     if step.kind is not UnitKind.TABLE:
         raise UnsupportedTable(f"Unit '{step.unit}' is a {step.kind.value}; this version refreshes single tables only.")
     return (_refresh_table(runs[0], step, full_refresh),)

@@ -110,10 +110,11 @@ def working(run: Refresh, decision: Decision) -> Iterator[Work]:
             yield work
     finally:
         # Nobody waits for it: each costs a round trip.
-        Thread(target=_drop, args=(session, work.views), name="trickle-views", daemon=True).start()
+        Thread(target=drop_views, args=(session, work.views), name="trickle-views", daemon=True).start()
 
 
-def _drop(session: SparkSession, views: list[str]) -> None:
+def drop_views(session: SparkSession, views: list[str]) -> None:
+    """Drop views that nobody needs any more."""
     for view in views:
         with suppress(Exception):  # the session may be gone; its views went with it
             session.catalog.dropTempView(view)

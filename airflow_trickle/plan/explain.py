@@ -109,6 +109,7 @@ def table_json(table: TableStep, plan: Plan, names: TableNames) -> dict[str, Any
         "definition": table.definition,
         "partition_by": list(table.partition_by),
         "cluster_by": list(table.cluster_by),
+        "lattice": dict(table.lattice),
         "declared_at": table.declared_at,
         "made_from": table.made_from,
         "depends_on": [

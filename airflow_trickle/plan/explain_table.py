@@ -134,6 +134,8 @@ def _facts(told: dict[str, Any]) -> Iterator[tuple[str, str]]:
     for key, name in (("partition_by", "parted by"), ("cluster_by", "sorted by")):
         if told[key]:
             yield name, ", ".join(told[key])
+    for column, best in told["lattice"].items():
+        yield "lattice", f"the {best} of {column} is kept of each group"
 
 
 def _named(name: str, identifier: str) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from airflow_trickle.algebra.references import fingerprint
 from airflow_trickle.analysis.edges import Edge
 from airflow_trickle.analysis.graph import Node
+from airflow_trickle.analysis.modes import is_recursive
 from airflow_trickle.analysis.names import Known
 from airflow_trickle.analysis.project import Analysis
 from airflow_trickle.analysis.strata import EdgeType
@@ -59,13 +60,17 @@ class TableSteps:
             requested_mode=table.refresh_mode,
             mode=choice.mode,
             reason=choice.reason,
-            definition=_definition(fingerprint(node.query, (known.identifier for known in reads)), table.partition_by),
+            definition=_definition(
+                fingerprint(node.query, (known.identifier for known in reads)), table.partition_by, table.lattice
+            ),
             declared_at=str(table.at),
             description=table.description,
             owner=table.owner,
             tags=table.tags,
             partition_by=table.partition_by,
             cluster_by=table.cluster_by,
+            recursive=is_recursive(node.query.tree),
+            lattice=dict(table.lattice),
             edges=tuple(_edge(ref, node.edges[ref.identifier.casefold()], node) for ref in inputs),
             stratum=self._analysis.strata.level[node.key],
             scc_id=self._shape.cycle_of.get(node.key),
@@ -95,12 +100,17 @@ def distinct(inputs: Iterable[InputRef]) -> tuple[InputRef, ...]:
     return tuple(by_identifier.values())
 
 
-def _definition(query: str, partition_by: Sequence[str]) -> str:
+def _definition(query: str, partition_by: Sequence[str], lattice: Sequence[tuple[str, str]]) -> str:
     """What a table is computed from and how it is parted: a change of either is a change of all its files."""
-    if not partition_by:
-        return query
-    said = "\x00".join(partition_by).casefold()
-    return f"{query}.{hashlib.sha256(said.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
+    if lattice:
+        # What is kept beside the table for its next refresh is another.
+        query = _digest((query, *(word for pair in lattice for word in pair)))
+    return f"{query}.{_digest(partition_by)}" if partition_by else query
+
+
+def _digest(words: Sequence[str]) -> str:
+    said = "\x00".join(words).casefold()
+    return hashlib.sha256(said.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 def _edge(ref: InputRef, edge: Edge, node: Node) -> EdgeStep:

@@ -111,6 +111,12 @@ def test_every_key_arrives_in_the_records(tmp_path):
     assert second.cluster_by == ("customer", "a b")
 
 
+def test_a_lattice_arrives_with_its_place(tmp_path):
+    text = "pipeline: p\nstream_tables:\n  t:\n    query: SELECT 1\n    lattice: {Cost: MAX}\n"
+    (table,) = only(load_project(write(tmp_path, {"p.yaml": text}))).tables
+    assert (table.lattice, str(table.lattice_at)) == ((("Cost", "max"),), f"{tmp_path}/p.yaml:5:5")
+
+
 def test_little_is_enough(tmp_path):
     folder = write(tmp_path, {"p.yaml": "pipeline: p\nsources: [a, b]\nstream_tables: {t: {query: SELECT 1}}\n"})
     pipeline = only(load_project(folder))

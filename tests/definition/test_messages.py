@@ -18,7 +18,7 @@ DEFAULT_KEYS = (
     "refresh_mode, schedule and tags"
 )
 TABLE_KEYS = (
-    "cluster_by, description, diamond_consistency, diamond_schedule_policy, max_fixpoint_iterations, "
+    "cluster_by, description, diamond_consistency, diamond_schedule_policy, lattice, max_fixpoint_iterations, "
     "mutual_recursion, owner, partition_by, query, query_file, refresh_mode, schedule and tags"
 )
 SCHEDULES = (
@@ -156,6 +156,35 @@ def table(options):
         (
             table("cluster_by: [a, A]"),
             "p.yaml:3:36: stream table 't': cluster_by: column 'A' is given twice. Keep one of them.",
+        ),
+        (
+            table("lattice: cost"),
+            "p.yaml:3:33: stream table 't': 'lattice' is the text 'cost', but must be a mapping from one column to "
+            "min or max, such as {cost: min}.",
+        ),
+        (
+            table("lattice: {}"),
+            "p.yaml:3:33: stream table 't': 'lattice' is a mapping, but must be a mapping from one column to "
+            "min or max, such as {cost: min}.",
+        ),
+        (
+            table("lattice: {cost: minn}"),
+            "p.yaml:3:33: stream table 't': lattice: 'cost' is the text 'minn', but must be min or max. "
+            "Did you mean min?",
+        ),
+        (
+            table("lattice: {cost: 1}"),
+            "p.yaml:3:33: stream table 't': lattice: 'cost' is the number 1, but must be min or max. "
+            "Write {cost: min} or {cost: max}.",
+        ),
+        (
+            table("lattice: {cost: min, hops: min}"),
+            "p.yaml:3:33: stream table 't': lattice: 2 columns are given, but a table has one at most. "
+            "Give a mapping from one column to min or max, such as {cost: min}.",
+        ),
+        (
+            top("defaults: {lattice: {cost: min}}"),
+            f"p.yaml:2:12: defaults: unknown key 'lattice'. Allowed keys: {DEFAULT_KEYS}.",
         ),
         (
             top("defaults: {partition_by: [day]}"),

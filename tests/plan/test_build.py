@@ -176,7 +176,7 @@ BROKEN = {
     "reader.yaml": "pipeline: reader\nstream_tables:\n  r: {query: 'SELECT * FROM good, b, d'}\n",
 }
 TABLE_KEYS = (
-    "cluster_by, description, diamond_consistency, diamond_schedule_policy, max_fixpoint_iterations, "
+    "cluster_by, description, diamond_consistency, diamond_schedule_policy, lattice, max_fixpoint_iterations, "
     "mutual_recursion, owner, partition_by, query, query_file, refresh_mode, schedule and tags"
 )
 EXPECTED = [

@@ -52,6 +52,10 @@ class SparkBench:
         self._promised[name] = make
         return name
 
+    def made(self, view: str) -> None:
+        """Somebody else made a view that is to be dropped with the others."""
+        self._views.append(view)
+
     def view(self, sql: str, about: str) -> str:
         """Names a query; nothing is computed."""
         with understood():

@@ -167,6 +167,8 @@ class Context:
     bench: Workbench
     #: By where a derived table begins: the view of its change, None if it has none.
     derived: dict[int, str | None] = field(default_factory=dict)
+    #: By where the query of a CTE begins: its states, where somebody else has computed them.
+    known: Mapping[int, Views] = field(default_factory=dict)
     tallies: Tallies | None = None
 
     def views_of(self, name: TableName, scope: Scope) -> Views:
@@ -227,7 +229,11 @@ class Context:
     def _edits(self, query: Query, reading: _Reading) -> Iterator[tuple[Span, str]]:
         seen = set(reading.known)  # the CTEs whose definition is part of the text at hand
         for cte in query.ctes:
-            yield from self._edits(cte.query, replace(reading, known=frozenset(seen)))
+            if cte.query.span.start in self.known:
+                rows = self.known[cte.query.span.start].name(reading.version)
+                yield cte.query.span, f"SELECT * FROM {rows}"
+            else:
+                yield from self._edits(cte.query, replace(reading, known=frozenset(seen)))
             seen.add(cte.name)
         inside = replace(reading, known=frozenset(seen))
         yield from self._body_edits(query.body, inside)
@@ -250,7 +256,10 @@ class Context:
     def _changes(self, query: Query, scope: Scope, known: frozenset[str] = frozenset()) -> Iterator[bool]:
         names = known
         for cte in query.ctes:
-            yield from self._changes(cte.query, scope, names)
+            if cte.query.span.start in self.known:
+                yield self.known[cte.query.span.start].delta is not None
+            else:
+                yield from self._changes(cte.query, scope, names)
             names |= {cte.name}
         yield from self._body_changes(query.body, scope, names)
         yield from self._expression_changes((*query.order, query.limit, query.skip), scope, names)

@@ -39,12 +39,18 @@ def change_of(context: Context, query: Query, published: Published) -> Change | 
     return found
 
 
+def change_inside(context: Context, query: Query, scope: Scope) -> Change | None:
+    """The change of a part of a query; all of it has to come out the same each time it is computed."""
+    require_exact(context, query, scope)
+    return _query(context, query, scope)
+
+
 def _query(context: Context, query: Query, scope: Scope, published: Published | None = None) -> Change | None:
     inner = dict(scope)
     for cte in query.ctes:
-        if published is not None:
+        if published is not None and cte.query.span.start not in context.known:
             require_exact(context, cte.query, inner)
-        inner[cte.name] = _cte(context, cte, inner)
+        inner[cte.name] = cte_views(context, cte, inner)
     limited = query.limit is not None or query.skip is not None
     if published is None and limited:
         raise NotInBlocks("LIMIT inside a query takes any of the rows that tie", query.span.start)
@@ -77,7 +83,10 @@ def _limited(context: Context, query: Query, scope: Scope, published: Published)
     return replaced(published, "true", after)
 
 
-def _cte(context: Context, cte: CteBlock, scope: Scope) -> Views:
+def cte_views(context: Context, cte: CteBlock, scope: Scope) -> Views:
+    """The states of a CTE; its change is computed once."""
+    if cte.query.span.start in context.known:
+        return context.known[cte.query.span.start]
     new = context.bench.view(_named(context.render(cte.query, Version.NEW, scope), cte.columns), f"{cte.name} after")
     if not context.reads_change(cte.query, scope):
         return Views(new, new, None)
@@ -109,7 +118,7 @@ def _body(context: Context, body: Body, scope: Scope, published: Published | Non
 
 
 def _select(context: Context, select: Select, scope: Scope, published: Published | None) -> Change | None:
-    block = Block(context, select, scope, _derived(context, select, scope))
+    block = Block(context, select, scope, derived_changes(context, select, scope))
     calls = calls_of(context, select)
     if is_grouped(select, calls) or calls:
         delta = change_of_groups(block, None if select.distinct else published)
@@ -126,7 +135,7 @@ def _select(context: Context, select: Select, scope: Scope, published: Published
     return change_of_distinct(context, delta.sql, block.sql(all_of(block.count, Version.NEW)), tallies)
 
 
-def _derived(context: Context, select: Select, scope: Scope) -> dict[int, str | None]:
+def derived_changes(context: Context, select: Select, scope: Scope) -> dict[int, str | None]:
     """By position: the view of the change of each derived table that changed."""
     found: dict[int, str | None] = {}
     for at, source in enumerate(select.sources):

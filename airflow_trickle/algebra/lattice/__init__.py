@@ -1,0 +1,1 @@
+"""Lattice columns: MIN or MAX in a cycle, over values that only improve."""

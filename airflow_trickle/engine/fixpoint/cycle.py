@@ -1,0 +1,150 @@
+"""Refreshing what is recursive: decide, bring to the fixed point, publish all tables in one commit."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from threading import Thread
+from typing import TYPE_CHECKING
+
+from airflow_trickle import clock
+from airflow_trickle.engine.decide import Decision
+from airflow_trickle.engine.failures import explained
+from airflow_trickle.engine.fixpoint import ranks
+from airflow_trickle.engine.fixpoint.decide import UnitDecision, decide_unit
+from airflow_trickle.engine.fixpoint.publish import publish_unit
+from airflow_trickle.engine.fixpoint.solve import Solver
+from airflow_trickle.engine.fixpoint.system import system_of
+from airflow_trickle.engine.fixpoint.unit import UnitRun
+from airflow_trickle.engine.full import input_at
+from airflow_trickle.engine.phases import Phase, Phases
+from airflow_trickle.engine.record import Refresh, note_progress
+from airflow_trickle.engine.work import drop_views
+from airflow_trickle.lakehouse import staging as stagings
+from airflow_trickle.lakehouse.catalog import Lakehouse
+from airflow_trickle.lakehouse.leases import Lease, holding, require
+from airflow_trickle.lakehouse.state import published_by
+from airflow_trickle.plan.steps import RefreshStep
+from airflow_trickle.results import Iteration, Mode, Status, TableResult
+from airflow_trickle.spark.active import activated, configured
+from airflow_trickle.spark.session import SparkProvider, interrupt_session
+from airflow_trickle.spark.tuning import SESSION_SETTINGS, session_conf
+from airflow_trickle.tick import Tick
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+log = logging.getLogger("airflow_trickle")
+
+
+def refresh_cycle(
+    lake: Lakehouse,
+    step: RefreshStep,
+    tick: Tick,
+    spark: SparkProvider,
+    full_refresh: bool,
+    progress: Callable[[Iteration], None],
+) -> tuple[TableResult, ...]:
+    """Bring the tables of a cycle, or one with recursion in its query, to their fixed point at the pinned world.
+
+    Raises:
+        NonConvergence: it did not settle; nothing was published.
+        TrickleError: it could not be refreshed; nothing was published.
+    """
+    began, counter, phases = clock.now(), time.monotonic(), Phases()
+    tables = {table.identifier: Refresh(lake, table, tick, spark, began, counter, phases) for table in step.tables}
+    run = UnitRun(lake, step, tick, spark, tables, phases, progress)
+    with phases.phase(Phase.PIN):
+        decision = decide_unit(lake, step, tick, full_refresh=full_refresh)
+    if (done := _already_done(run, decision)) is not None:
+        return done
+    left = [one for name in tables for one in stagings.leftovers(lake, identifier=name)]
+    if decision.kind in (Decision.IDLE, Decision.SKIP) and not left:
+        return _untouched(run, decision)
+    with holding(lake, list(tables), run.first.holder) as leases:
+        for lease in leases.values():
+            stagings.clean_table(lake, lease, lambda session: interrupt_session(spark.target, session))
+        with phases.phase(Phase.PIN):
+            decision = decide_unit(lake, step, tick, full_refresh=full_refresh)
+        if (done := _already_done(run, decision)) is not None:
+            return done
+        if decision.kind == Decision.WORK:
+            return _work(run, decision, leases)
+        if decision.kind == Decision.ADVANCE:
+            _advance(run, decision, leases)
+        return _untouched(run, decision)
+
+
+def _work(run: UnitRun, decision: UnitDecision, leases: Mapping[str, Lease]) -> tuple[TableResult, ...]:
+    log.info("Refreshing %s: %s.", run.step.unit, decision.reason)
+    with run.phases.phase(Phase.READ), _session(run, decision) as session:
+        solver = Solver(run, decision, system_of(run.step), session)
+        with run.phases.phase(Phase.COMPUTE):
+            solution = solver.solve()
+        return publish_unit(run, decision, leases, solution, session)
+
+
+@contextmanager
+def _session(run: UnitRun, decision: UnitDecision) -> Iterator[SparkSession]:
+    """A session that is set up for the refresh; its views are dropped at the end."""
+    session = run.spark.session
+    target = next(iter(decision.tables.values())).target
+    size = sum(input_at(run.lake, name, version).size for name, version in target.inputs.items())
+    # Plans inside a loop are small and many: what adapting them costs is more than what it gains.
+    settings = {**session_conf(size), "spark.sql.adaptive.enabled": "false"}
+    if run.spark.borrowed:
+        settings = {**SESSION_SETTINGS, **settings}
+    try:
+        with (
+            explained(run.first.step, run.lake.catalog.properties.get("warehouse", "")),
+            activated(session),
+            configured(session, settings, put_back=run.spark.borrowed),
+        ):
+            yield session
+    finally:
+        # Nobody waits for it: each costs a round trip.
+        Thread(target=drop_views, args=(session, run.views), name="trickle-views", daemon=True).start()
+
+
+def _advance(run: UnitRun, decision: UnitDecision, leases: Mapping[str, Lease]) -> None:
+    """Note how far the inputs were read; no row changed."""
+    with run.lake.database.transaction() as connection:
+        for name, one in decision.tables.items():
+            require(run.lake, connection, leases[name])
+            published, kept = one.published, None
+            if published is not None and published.frontier is not None and published.definition is not None:
+                kept = ranks.carried(published.kept, published.definition, published.frontier, one.target)
+            note_progress(run.tables[name], connection, one, kept=kept)
+
+
+def _already_done(run: UnitRun, decision: UnitDecision) -> tuple[TableResult, ...] | None:
+    """What an earlier attempt of this very tick did, if it got as far as the commit."""
+    found = []
+    for name, one in decision.tables.items():
+        published, step = one.published, run.tables[name].step
+        if published is None or published.frontier is None or published.tick_id != run.tick.tick_id:
+            return None
+        result = published_by(run.lake, name, run.tick.tick_id)
+        if published.definition != step.definition or result is None:
+            return None
+        found.append(result)
+    log.info("%s was already refreshed by an earlier attempt of this tick.", run.step.unit)
+    return tuple(found)
+
+
+def _untouched(run: UnitRun, decision: UnitDecision) -> tuple[TableResult, ...]:
+    mode = Mode.SKIPPED if decision.kind == Decision.SKIP else Mode.NO_DATA
+    return tuple(
+        TableResult(
+            table=run.tables[name].step.name,
+            status=Status.ACTIVE if one.published else Status.INITIALIZING,
+            mode=mode,
+            reason=decision.reason,
+            snapshot_id=one.published.version.snapshot_id if one.published else None,
+            epoch=one.published.epoch if one.published else 0,
+            seconds=run.first.seconds,
+        )
+        for name, one in decision.tables.items()
+    )

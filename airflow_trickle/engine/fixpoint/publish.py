@@ -1,0 +1,254 @@
+"""Publishing a fixed point: the change of every table of the unit is written, then all become visible at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from pyiceberg.manifest import DataFile
+from sqlalchemy import Connection
+
+from airflow_trickle.engine.decide import Decision
+from airflow_trickle.engine.fixpoint.decide import UnitDecision
+from airflow_trickle.engine.fixpoint.ranks import Ranks, write_counts, write_lines
+from airflow_trickle.engine.fixpoint.rows import Rows
+from airflow_trickle.engine.fixpoint.solve import Solution
+from airflow_trickle.engine.fixpoint.tables import TableChanges
+from airflow_trickle.engine.fixpoint.unit import UnitRun
+from airflow_trickle.engine.full import Difference, difference, layout_of, netted, shaped, target_for
+from airflow_trickle.engine.kept import forget_files
+from airflow_trickle.engine.phases import Phase
+from airflow_trickle.engine.record import Refresh, add_history, note_progress, summary_of
+from airflow_trickle.engine.small_change import SmallChange
+from airflow_trickle.engine.small_write import write_small
+from airflow_trickle.engine.write import Written, write_all, write_difference
+from airflow_trickle.errors import TrickleError
+from airflow_trickle.lakehouse import staging as stagings
+from airflow_trickle.lakehouse.columns import same_columns
+from airflow_trickle.lakehouse.commit import Staged, Target, commit, stage, stage_together
+from airflow_trickle.lakehouse.files import delete_folder, make_folder
+from airflow_trickle.lakehouse.iterations import write_iterations
+from airflow_trickle.lakehouse.leases import Lease, require
+from airflow_trickle.lakehouse.snapshots import files_of
+from airflow_trickle.results import Status, TableResult
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+@dataclass
+class _Table:
+    """One table on its way to the commit."""
+
+    run: Refresh
+    decision: Decision
+    lease: Lease
+    target: Target
+    held: Sequence[DataFile]
+    staging: stagings.Staging
+    written: Written | None = None
+    inserted: int = 0
+    deleted: int = 0
+    kept: Ranks | None = None
+    staged: Staged | None = None
+    result: TableResult | None = None
+
+    @property
+    def epoch(self) -> int:
+        before = self.decision.published.epoch if self.decision.published else 0
+        return before + (self.written is not None)
+
+
+def publish_unit(
+    run: UnitRun, decision: UnitDecision, leases: Mapping[str, Lease], solution: Solution, session: SparkSession
+) -> tuple[TableResult, ...]:
+    """Write the tables of a unit and publish them in one commit."""
+    return _Publisher(run, decision, leases, solution, session).publish()
+
+
+@dataclass
+class _Publisher:
+    run: UnitRun
+    decision: UnitDecision
+    leases: Mapping[str, Lease]
+    solution: Solution
+    session: SparkSession
+    tables: dict[str, _Table] = field(default_factory=dict)
+
+    def publish(self) -> tuple[TableResult, ...]:
+        try:
+            with self.run.phases.phase(Phase.WRITE):
+                changes = TableChanges(self.solution, self.session)
+                for name in changes.order:
+                    self._begin(name, changes)
+                for name, table in self.tables.items():
+                    self._write(table, changes, name)
+                    self._keep(table, name)
+            with self.run.phases.phase(Phase.COMMIT):
+                return self._commit()
+        except BaseException:
+            # The first error is the one to show; what cannot be removed now is removed by the next tick.
+            for table in self.tables.values():
+                with suppress(TrickleError, OSError):
+                    stagings.discard(self.run.lake, table.staging)
+            raise
+
+    def _begin(self, name: str, changes: TableChanges) -> None:
+        run, one, lake = self.run.tables[name], self.decision.tables[name], self.run.lake
+        current = lake.table_at(name, one.published.location) if one.published is not None else None
+        target = target_for(lake, name, changes.described(name), current, layout=layout_of(run.step))
+        version = one.published.version if one.published is not None else None
+        held = list(files_of(target.table, version.snapshot_id).values()) if version is not None else []
+        record = stagings.begin(
+            lake,
+            lease=self.leases[name],
+            table_location=target.table.metadata.location,
+            pipeline=self.run.tick.pipeline,
+            tick_id=self.run.tick.tick_id,
+            spark=self.run.spark.session_id,
+            new_table=target.is_new,
+        )
+        self.tables[name] = _Table(run, one, self.leases[name], target, held, record)
+        make_folder(target.table.io, record.data_folder)
+
+    def _write(self, table: _Table, changes: TableChanges, name: str) -> None:
+        same = not table.target.is_new and same_columns(table.target.schema, table.target.table.metadata.schema())
+        keeps_files = same and not table.target.is_parted_anew
+        change: Written | SmallChange | Difference | None
+        if self.solution.change is not None and keeps_files:
+            change = changes.from_before(name, table.target, table.held)
+        else:
+            change = self._in_full(table, changes.whole(name))
+        if isinstance(change, Written):
+            if change.added or table.decision.published is None or not keeps_files:
+                table.written, table.inserted = change, change.net_rows
+            return
+        if change is None or (not change.inserted and not change.deleted and keeps_files):
+            return
+        table.written = self._written(table, change)
+        table.inserted, table.deleted = change.inserted, change.deleted
+
+    def _in_full(self, table: _Table, rows: DataFrame) -> Written | Difference:
+        new = shaped(rows.toDF(*(column.name for column in table.target.schema.fields)), table.target)
+        if not table.held:
+            return write_all(new, table.target, table.staging, self._size)
+        return difference(self.session, new, table.target, table.held)
+
+    @property
+    def _size(self) -> int:
+        return sum(file.file_size_in_bytes for table in self.tables.values() for file in table.held) or (1 << 27)
+
+    def _written(self, table: _Table, change: SmallChange | Difference) -> Written:
+        if isinstance(change, SmallChange):
+            written = write_small(change, table.target, table.staging, table.held)
+            if written is not None:
+                return written
+            change = netted(change.frame(self.session))
+        return write_difference(self.session, change, table.target, table.staging, table.held, self._size)
+
+    def _keep(self, table: _Table, name: str) -> None:
+        """Write the ranks of the table's rows, and of what is recursive inside of its query."""
+        own = {key: rows for key, rows in self.solution.rows.items() if rows.member.text.step.identifier == name}
+        found = {}
+        for number, (key, rows) in enumerate(own.items()):
+            before, io = self.solution.lines.get(key), table.target.table.io
+            if isinstance(rows, Rows):
+                lines = write_lines(rows, before, table.staging, number, io)
+            elif rows.member.step is None:
+                lines = write_counts(rows, before, table.staging, number, io)
+            else:
+                continue  # the table itself tells how often its rows are there
+            if lines is None:
+                return
+            found[key] = lines
+        if found:
+            table.kept = Ranks(self.solution.top, found)
+
+    # --- commit ------------------------------------------------------------------------------------
+
+    def _commit(self) -> tuple[TableResult, ...]:
+        moved = [table for table in self.tables.values() if table.written is not None]
+        staged = stage_together([lambda table=table: self._stage(table) for table in moved])  # type: ignore[misc]
+        for table, one in zip(moved, staged, strict=True):
+            table.staged = one
+        for table in self.tables.values():
+            table.result = self._result(table)
+
+        def also(connection: Connection) -> None:
+            for table in self.tables.values():
+                self._note(connection, table)
+            unit, tick = self.run.step.unit, self.run.tick
+            write_iterations(
+                self.run.lake,
+                connection,
+                pipeline=tick.pipeline,
+                tick_id=tick.tick_id,
+                unit=unit,
+                trace=self.solution.trace,
+            )
+
+        commit(self.run.lake, staged, also)
+        for table in self.tables.values():
+            if table.staged is None:
+                delete_folder(table.target.table.io, table.staging.data_folder)
+            if table.decision.published is not None:
+                stay = table.kept.files if table.kept is not None else []
+                forget_files(table.decision.published.kept, stay, table.target.table.io)
+        order = [table.identifier for table in self.run.step.tables]
+        found = [self.tables[name].result for name in order]
+        return tuple(result for result in found if result is not None)
+
+    def _stage(self, table: _Table) -> Staged:
+        assert table.written is not None  # noqa: S101 - asked before
+        self.run.phases.bytes_written += table.written.size
+        summary = summary_of(
+            table.run,
+            table.decision.target,
+            mode=self.solution.mode,
+            inserted=table.inserted,
+            deleted=table.deleted,
+            epoch=table.epoch,
+        )
+        return stage(
+            self.run.lake,
+            table.target,
+            table.staging,
+            added=table.written.added,
+            removed=table.written.removed,
+            deletes=table.written.deletes,
+            summary=summary,
+        )
+
+    def _result(self, table: _Table) -> TableResult:
+        published, phases = table.decision.published, self.run.phases
+        before = published.version.snapshot_id if published is not None else None
+        why = f"; {self.solution.why}" if self.solution.why else ""
+        return TableResult(
+            table=table.run.step.name,
+            status=Status.ACTIVE,
+            mode=self.solution.mode,
+            reason=f"{self.decision.reason}{why}",
+            rows_in=self.solution.rows_in,
+            rows_inserted=table.inserted,
+            rows_deleted=table.deleted,
+            iterations=len(self.solution.trace),
+            snapshot_id=table.staged.snapshot_id if table.staged is not None else before,
+            epoch=table.epoch,
+            seconds=table.run.seconds,
+            bytes_read=phases.bytes_read,
+            bytes_written=phases.bytes_written,
+            phases=phases.seconds,
+        )
+
+    def _note(self, connection: Connection, table: _Table) -> None:
+        assert table.result is not None  # noqa: S101 - made before the commit
+        run, one = table.run, table.decision
+        require(self.run.lake, connection, table.lease)
+        if table.staged is None:
+            stagings.finish(self.run.lake, connection, table.staging)
+        kept = None if table.kept is None else table.kept.as_json(run.step.definition, one.target)
+        note_progress(run, connection, one, table.staged, table.epoch, mode=self.solution.mode, kept=kept)
+        action = "NO_CHANGE" if table.staged is None else "REFRESH" if one.published else "INITIALIZE"
+        add_history(run, connection, table.result, action)

@@ -1,0 +1,237 @@
+"""The ranks of a cycle's rows, kept beside its tables: without them a row that lost support could not be told.
+
+Each member has lines (row, rank) in Parquet files, and lines that are gone. They become valid with the commit that
+names them in the table's status, like everything that is kept beside tables (see `engine.kept`). If they are lost, the
+next refresh that takes something away begins from nothing and makes them anew.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyiceberg.io import FileIO
+
+from airflow_trickle.engine.fetch import fetch
+from airflow_trickle.engine.fixpoint.counted import Bag
+from airflow_trickle.engine.fixpoint.rows import Rows
+from airflow_trickle.engine.zset import RESERVED, WEIGHT, quoted
+from airflow_trickle.lakehouse.files import exists, list_files, make_durable, spark_path, spark_pattern
+from airflow_trickle.lakehouse.staging import Staging
+from airflow_trickle.lakehouse.state import Frontier
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+#: With so many files, or so large a share of lines that are gone, all are written anew.
+_MOST_FILES = 24
+_MOST_GONE = 0.1
+
+
+@dataclass(frozen=True)
+class Lines:
+    """The lines of one member: files of rows with ranks, files of those that are gone, and how many are left."""
+
+    files: tuple[str, ...]
+    gone: tuple[str, ...]
+    #: The JSON of Spark's ``StructType``.
+    columns: Mapping[str, Any]
+    count: int
+    gone_count: int = 0
+
+    def frame(self, spark: SparkSession) -> DataFrame:
+        """The lines on Spark."""
+        from pyspark.sql.types import StructType
+
+        struct = StructType.fromJson(dict(self.columns))
+        lines = _read(spark, struct, self.files)
+        if not self.gone:
+            return lines
+        gone = _read(spark, struct, self.gone)
+        same = None
+        for name in struct.fieldNames():
+            one = lines[quoted(name)].eqNullSafe(gone[quoted(name)])
+            same = one if same is None else same & one
+        return lines.join(gone, same, "left_anti")
+
+
+def _read(spark: SparkSession, struct: Any, files: tuple[str, ...]) -> DataFrame:
+    if not files:
+        return spark.createDataFrame([], struct)
+    return spark.read.schema(struct).parquet(*(spark_pattern(file) for file in files))
+
+
+@dataclass(frozen=True)
+class Ranks:
+    """What is kept beside one table: the highest rank so far, and the lines of its members by their keys."""
+
+    top: int
+    members: Mapping[str, Lines]
+
+    def as_json(self, definition: str, frontier: Frontier) -> str:
+        """For the status of the table."""
+        said = {
+            key: {
+                "files": lines.files,
+                "gone": lines.gone,
+                "columns": lines.columns,
+                "count": lines.count,
+                "gone_count": lines.gone_count,
+            }
+            for key, lines in self.members.items()
+        }
+        return json.dumps(
+            {
+                "kind": "ranks",
+                "definition": definition,
+                "inputs": json.loads(frontier.as_json())["inputs"],
+                "top": self.top,
+                "members": said,
+                "files": self.files,
+            },
+            sort_keys=True,
+        )
+
+    @property
+    def files(self) -> list[str]:
+        """All files."""
+        return [file for lines in self.members.values() for file in (*lines.files, *lines.gone)]
+
+
+def valid(text: str | None, definition: str, frontier: Frontier, io: FileIO) -> Ranks | None:
+    """What a table's status says is kept, if it stands for this query over these inputs and is all there."""
+    noted = _noted(text, definition, frontier)
+    return noted if noted is not None and all(exists(io, file) for file in noted.files) else None
+
+
+def carried(text: str | None, definition: str, before: Frontier, after: Frontier) -> str | None:
+    """What is kept, for inputs that moved to another snapshot without a change of rows."""
+    noted = _noted(text, definition, before)
+    return None if noted is None else noted.as_json(definition, after)
+
+
+def _noted(text: str | None, definition: str, frontier: Frontier) -> Ranks | None:
+    said = json.loads(text) if text is not None else {}
+    if said.get("kind") != "ranks" or said["definition"] != definition:
+        return None
+    if said["inputs"] != json.loads(frontier.as_json())["inputs"]:
+        return None
+    members = {
+        key: Lines(tuple(one["files"]), tuple(one["gone"]), one["columns"], one["count"], one["gone_count"])
+        for key, one in said["members"].items()
+    }
+    return Ranks(said["top"], members)
+
+
+def write_lines(rows: Rows, before: Lines | None, staging: Staging, number: int, io: FileIO) -> Lines | None:
+    """Write what a refresh changed in the lines of a member; None if its ranks were not known and are not now.
+
+    Args:
+        rows: The member's rows, settled.
+        before: Its lines so far; None if it begins from nothing, or they are lost.
+        staging: Where the files go.
+        number: Sets the files of one member apart from those of others.
+        io: How they are written.
+    """
+    if before is None and rows.base is not None:
+        return None
+    folder = f"{staging.kept_folder}/{number}"
+    parts = [f"SELECT {', '.join([*rows.names, WEIGHT])} FROM {quoted(part.view)}" for part in rows.parts]
+    gone = _gone_lines(rows) if rows.gone and before is not None else None
+    files = len(before.files) + len(before.gone) if before is not None else 0
+    if before is not None and (files >= _MOST_FILES or _too_many(before, gone)):
+        every = " UNION ALL ".join([rows.held(), *parts])
+        left = before.count - (gone.num_rows if gone is not None else 0)
+        return _whole(rows, rows.bench.frame(every), f"{folder}-all", io, left)
+    if not parts:
+        columns = before.columns if before is not None else rows.bench.frame(_no_lines(rows)).schema.jsonValue()
+        more: tuple[tuple[str, ...], Mapping[str, Any], int] = ((), columns, 0)
+    else:
+        more = _added(rows, parts, folder, io)
+    if before is None:
+        return Lines(more[0], (), more[1], more[2])
+    lost, lost_count = ((), 0) if gone is None else (_write_rows(gone, f"{folder}-gone", io), gone.num_rows)
+    return Lines(
+        (*before.files, *more[0]),
+        (*before.gone, *lost),
+        before.columns,
+        before.count + more[2] - lost_count,
+        before.gone_count + lost_count,
+    )
+
+
+def write_counts(bag: Bag, before: Lines | None, staging: Staging, number: int, io: FileIO) -> Lines | None:
+    """Write how often the rows of a hidden member came or went: such lines are added up when they are read."""
+    if before is None and bag.base is not None:
+        return None
+    net = bag.net()
+    listed = ", ".join([*bag.names, WEIGHT])
+    if net is None:
+        if before is not None:
+            return before
+        net = bag.added_up(f"SELECT *, CAST(0 AS BIGINT) AS {WEIGHT} FROM ({bag.now()})")
+    folder = f"{staging.kept_folder}/{number}"
+    if before is not None and len(before.files) >= _MOST_FILES:
+        net = bag.added_up(f"SELECT {listed} FROM {quoted(str(bag.lines))} UNION ALL SELECT {listed} FROM ({net})")
+        before = None
+    frame = bag.bench.frame(f"SELECT {listed} FROM ({net})")
+    here = fetch(frame)
+    columns = frame.schema.jsonValue()
+    files = _write_rows(here, folder, io) if here is not None else _files(frame, folder, io)
+    return Lines((*(before.files if before is not None else ()), *files), (), columns, 0)
+
+
+def _no_lines(rows: Rows) -> str:
+    return f"SELECT *, CAST(0 AS BIGINT) AS {WEIGHT} FROM ({rows.empty()})"
+
+
+def _too_many(before: Lines, gone: pa.Table | None) -> bool:
+    count = before.gone_count + (gone.num_rows if gone is not None else 0)
+    return count > 1000 and count > _MOST_GONE * before.count
+
+
+def _gone_lines(rows: Rows) -> pa.Table:
+    """The lines of the rows of before that went."""
+    went = " UNION ALL ".join(f"SELECT {', '.join(rows.names)} FROM {quoted(view)}" for view in rows.gone)
+    line, g = f"{RESERVED}l", f"{RESERVED}g"
+    listed = ", ".join(f"{line}.{name}" for name in [*rows.names, WEIGHT])
+    return rows.bench.frame(
+        f"SELECT {listed} FROM {quoted(str(rows.lines))} AS {line} "
+        f"WHERE EXISTS (SELECT 1 FROM ({went}) AS {g} WHERE {rows.same(line, g)})"
+    ).toArrow()
+
+
+def _added(rows: Rows, parts: list[str], folder: str, io: FileIO) -> tuple[tuple[str, ...], Mapping[str, Any], int]:
+    count = sum(part.count for part in rows.parts)
+    frame = rows.bench.frame(" UNION ALL ".join(parts))
+    columns = frame.schema.jsonValue()
+    here = [part.rows for part in rows.parts if part.rows is not None]
+    if len(here) == len(rows.parts):
+        return _write_rows(pa.concat_tables(here), folder, io), columns, count
+    return _whole(rows, frame, folder, io).files, columns, count
+
+
+def _write_rows(rows: pa.Table, folder: str, io: FileIO) -> tuple[str, ...]:
+    if not rows.num_rows:
+        return ()
+    location = f"{folder}/lines.parquet"
+    with io.new_output(location).create(overwrite=True) as stream:
+        pq.write_table(rows, stream, compression="zstd", store_decimal_as_integer=True)
+    make_durable(io, [location])
+    return (location,)
+
+
+def _whole(rows: Rows, lines: DataFrame, folder: str, io: FileIO, before: int = 0) -> Lines:
+    files = _files(lines, folder, io)
+    return Lines(files, (), lines.schema.jsonValue(), before + sum(part.count for part in rows.parts))
+
+
+def _files(lines: DataFrame, folder: str, io: FileIO) -> tuple[str, ...]:
+    lines.write.mode("overwrite").option("compression", "zstd").parquet(spark_path(folder))
+    files = tuple(path for path in list_files(io, folder) if path.endswith(".parquet"))
+    make_durable(io, files)
+    return files

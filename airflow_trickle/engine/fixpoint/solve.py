@@ -1,0 +1,373 @@
+"""From a decision to the fixed point: from the one before where that is possible, else from nothing."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from pyiceberg.manifest import DataFile
+from pyiceberg.table import Table
+
+from airflow_trickle.blocks.shapes import NotInBlocks
+from airflow_trickle.engine.delta.bench import SparkBench
+from airflow_trickle.engine.delta.context import Column, Views
+from airflow_trickle.engine.failures import fails_on_rows
+from airflow_trickle.engine.fixpoint.columns import find_columns
+from airflow_trickle.engine.fixpoint.counted import Bag, Counting
+from airflow_trickle.engine.fixpoint.decide import UnitDecision
+from airflow_trickle.engine.fixpoint.machine import Machine, NotSettled, RanksUnknown, TooManyGone
+from airflow_trickle.engine.fixpoint.naive import Naive
+from airflow_trickle.engine.fixpoint.parted import parted
+from airflow_trickle.engine.fixpoint.ranks import Lines, Ranks, valid
+from airflow_trickle.engine.fixpoint.rows import Rows
+from airflow_trickle.engine.fixpoint.rules import Member
+from airflow_trickle.engine.fixpoint.sql import World
+from airflow_trickle.engine.fixpoint.system import System
+from airflow_trickle.engine.fixpoint.unit import UnitRun
+from airflow_trickle.engine.full import Input, input_at
+from airflow_trickle.engine.inputs import read_files
+from airflow_trickle.engine.states import changed_inputs, present, states_of
+from airflow_trickle.engine.zset import WEIGHT, quoted
+from airflow_trickle.errors import NonConvergence
+from airflow_trickle.lakehouse.columns import spark_schema
+from airflow_trickle.lakehouse.deletes import total_rows, total_size
+from airflow_trickle.lakehouse.snapshots import files_of
+from airflow_trickle.results import Iteration, Mode
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+log = logging.getLogger("airflow_trickle")
+
+
+@dataclass(frozen=True)
+class Solution:
+    """The fixed point, not yet written.
+
+    Attributes:
+        mode: Whether it was found from the one before.
+        why: Why so, if that needs a reason.
+        rows: By member; empty if it was found without rules.
+        frames: By member, if it was found without rules.
+        top: The highest rank.
+        lines: What was kept of the members before, by key.
+        changed: The inputs with their changes, if it was found from the one before.
+    """
+
+    system: System
+    bench: SparkBench
+    world: World
+    mode: Mode
+    why: str
+    columns: Mapping[str, list[Column]]
+    trace: tuple[Iteration, ...]
+    rows: Mapping[str, Rows | Bag] = field(default_factory=dict)
+    frames: Mapping[str, DataFrame] = field(default_factory=dict)
+    top: int = 0
+    lines: Mapping[str, Lines] = field(default_factory=dict)
+    #: The same tables before and after.
+    change: World | None = None
+    rows_in: int | None = None
+
+
+class _Anew(Exception):
+    """It has to be found from nothing; the text says why."""
+
+
+@dataclass
+class Solver:
+    """Finds the fixed point of one unit."""
+
+    run: UnitRun
+    decision: UnitDecision
+    system: System
+    session: SparkSession
+    trace: list[Iteration] = field(default_factory=list)
+
+    def solve(self) -> Solution:
+        """The fixed point.
+
+        Raises:
+            NonConvergence: there were too many passes.
+        """
+        try:
+            if self.system.why_naive:
+                return self._naively(self.system.why_naive)
+            if not self.decision.from_changes:
+                return self._from_nothing("")
+            always = [table.reason for table in self.run.step.tables if table.mode == Mode.FULL.value]
+            if always:
+                return self._from_nothing(always[0])
+            try:
+                return self._from_before()
+            except _Anew as error:
+                return self._from_nothing(f"from nothing because {error}")
+        except NotSettled:
+            raise self._not_settled() from None
+
+    @cached_property
+    def inputs(self) -> dict[str, Input]:
+        """The tables outside at their pinned states."""
+        target = next(iter(self.decision.tables.values())).target
+        return {name: input_at(self.run.lake, name, version) for name, version in target.inputs.items()}
+
+    def _opened(self, size: int) -> None:
+        self.run.phases.bytes_read += size
+
+    def _note(self, one: Iteration) -> None:
+        self.trace.append(one)
+        self.run.progress(one)
+
+    def _not_settled(self) -> NonConvergence:
+        names = [table.name for table in self.run.step.tables]
+        last = self.trace[-1].changes if self.trace else {}
+        moving = ", ".join(f"{name}: {count}" for name, count in last.items() if count)
+        cap = self.run.step.max_iterations
+        hint = (
+            "If it only needs more passes, raise max_fixpoint_iterations. If rows come for ever: values that grow on "
+            "the way round need a bound in WHERE, and UNION ALL over cyclic data needs UNION."
+        )
+        return NonConvergence(
+            f"{self.run.first.step.declared_at}: {', '.join(names)} did not settle within {cap} passes (rows changed "
+            f"in the last one: {moving}). Nothing was published. {hint} Then: trickle resume {names[0]}",
+            unit=self.run.step.unit,
+            members=names,
+            trace=self.trace,
+            hint=hint,
+        )
+
+    # --- from nothing ------------------------------------------------------------------------------
+
+    def _present(self, bench: SparkBench) -> World:
+        return World(bench, {n: present(self.session, bench, one, self._opened) for n, one in self.inputs.items()})
+
+    def _rows_in(self) -> int | None:
+        return total_rows(file for one in self.inputs.values() for file in one.files)
+
+    def _from_nothing(self, why: str) -> Solution:
+        self.trace.clear()
+        bench = SparkBench(self.session, self.run.views)
+        world = self._present(bench)
+        columns = find_columns(bench, self.system.members, world, self.system.keys)
+        if self.system.counted:
+            return self._counted_from_nothing(bench, world, columns, why)
+        rows = {
+            key: Rows(self.session, bench, member, columns[key], latest=self._rows_in() or 0)
+            for key, member in self.system.members.items()
+        }
+        machine = Machine(bench, self.system.keys, rows, world, None, self.run.step.max_iterations, note=self._note)
+        machine.settle()
+        return Solution(
+            self.system,
+            bench,
+            world,
+            Mode.FULL,
+            why,
+            columns,
+            tuple(self.trace),
+            rows,
+            top=machine.rank,
+            rows_in=self._rows_in(),
+        )
+
+    def _counted_from_nothing(
+        self, bench: SparkBench, world: World, columns: Mapping[str, list[Column]], why: str
+    ) -> Solution:
+        bags = {key: Bag(self.session, bench, member, columns[key]) for key, member in self.system.members.items()}
+        counting = Counting(bench, self.system.keys, bags, self.run.step.max_iterations, self._note)
+        counting.from_nothing(world)
+        return Solution(
+            self.system,
+            bench,
+            world,
+            Mode.FULL,
+            why,
+            columns,
+            tuple(self.trace),
+            bags,
+            rows_in=self._rows_in(),
+        )
+
+    def _naively(self, why: str) -> Solution:
+        self.trace.clear()
+        bench = SparkBench(self.session, self.run.views)
+        world = self._present(bench)
+        system = self.system
+        columns = find_columns(bench, system.members, world, system.keys)
+        naive = Naive(bench, system.keys, system.members, columns, world, self.run.step.max_iterations, note=self._note)
+        naive.settle()
+        why = f"every pass in full because {why}"
+        return Solution(
+            system,
+            bench,
+            world,
+            Mode.FULL,
+            why,
+            columns,
+            tuple(self.trace),
+            frames=naive.frames,
+            rows_in=self._rows_in(),
+        )
+
+    # --- from before -------------------------------------------------------------------------------
+
+    def _from_before(self) -> Solution:
+        kept = self._kept()
+        first = next(iter(self.decision.tables.values())).published
+        frontier = first.frontier if first is not None else None
+        assert frontier is not None  # noqa: S101 - from changes
+        changed = changed_inputs(self.run.lake, self.inputs, frontier)
+        bench = SparkBench(self.session, self.run.views, rows=sum(one.rows for one in changed.values()))
+        before = World(
+            bench, {name: states_of(self.session, bench, one, self._opened) for name, one in changed.items()}
+        )
+        now = World(bench, {name: Views(v.new, v.new, None, types=v.types) for name, v in before.tables.items()})
+        lines = {key: one.members[key] for one in kept.values() for key in one.members}
+        if self.system.counted:
+            return self._counted_from_before(bench, before, now, kept, lines)
+        rows = {key: self._rows(bench, member, kept) for key, member in self.system.members.items()}
+        top = max((one.top for one in kept.values()), default=0)
+        machine = Machine(
+            bench, self.system.keys, rows, now, before, self.run.step.max_iterations, rank=top, note=self._note
+        )
+        machine.consumed = {key: {other: top for other in one.member.reads} for key, one in rows.items()}
+        with self._else_anew():
+            machine.settle()
+        return Solution(
+            self.system,
+            bench,
+            now,
+            Mode.DIFFERENTIAL,
+            "",
+            {key: list(one.columns) for key, one in rows.items()},
+            tuple(self.trace),
+            rows,
+            top=machine.rank,
+            lines=lines,
+            change=before,
+            rows_in=sum(one.rows for one in changed.values()),
+        )
+
+    def _counted_from_before(
+        self,
+        bench: SparkBench,
+        before: World,
+        now: World,
+        kept: Mapping[str, Ranks],
+        lines: Mapping[str, Lines],
+    ) -> Solution:
+        """The same where copies count: first everything goes that goes, then everything comes that comes."""
+        for table in self.run.step.tables:
+            for edge in table.edges:
+                views = before.tables.get(edge.identifier)
+                if views is not None and views.delta is not None and edge.type == "NON_MONOTONE":
+                    raise _Anew(f"copies count, and more rows of {edge.identifier} may take rows away")
+        bags = {key: self._bag(bench, member, kept) for key, member in self.system.members.items()}
+        counting = Counting(bench, self.system.keys, bags, self.run.step.max_iterations, self._note)
+        with self._else_anew():
+            going, between, coming = parted(before)
+            if going is not None:
+                counting.from_before(going, between, "retract")
+            if coming is not None:
+                counting.from_before(coming, now, "derive")
+            elif going is None:
+                counting.note(Iteration(number=1, phase="derive", changes={}))
+        return Solution(
+            self.system,
+            bench,
+            now,
+            Mode.DIFFERENTIAL,
+            "",
+            {key: list(one.columns) for key, one in bags.items()},
+            tuple(self.trace),
+            bags,
+            lines=lines,
+            change=before,
+        )
+
+    @contextmanager
+    def _else_anew(self) -> Iterator[None]:
+        """What cannot be found from before is found from nothing."""
+        try:
+            yield
+        except RanksUnknown:
+            raise _Anew("the ranks of the rows are not known, or no longer") from None
+        except TooManyGone:
+            raise _Anew("too many rows would go one by one") from None
+        except NotInBlocks as error:
+            raise _Anew(error.why) from error
+        except NotSettled:
+            raise
+        except Exception as error:
+            if not fails_on_rows(error):
+                raise
+            # Rows of before meet rows of after on the way; the query itself may well run.
+            log.warning("%s: finding the change failed: %s", self.run.step.unit, error)
+            raise _Anew("finding the change failed on rows that the query itself may not have") from error
+
+    def _bag(self, bench: SparkBench, member: Member, kept: Mapping[str, Ranks]) -> Bag:
+        rows = self._rows(bench, member, kept)
+        if member.step is not None or rows.lines is None:
+            return Bag(self.session, bench, member, rows.columns, rows.base)
+        bag = Bag(self.session, bench, member, rows.columns)
+        # Added up, the lines are the rows as often as they are there.
+        bag.parts = [rows.lines]
+        every = bag.now()
+        base = bench.promise(lambda: bench.frame(every))
+        return Bag(self.session, bench, member, rows.columns, base, rows.lines)
+
+    def _kept(self) -> dict[str, Ranks]:
+        """By table: what is kept of the ranks of its rows; only tables of which that is known."""
+        found: dict[str, Ranks] = {}
+        for name, one in self.decision.tables.items():
+            published, table = one.published, self.table(name)
+            if published is None or published.frontier is None:
+                continue
+            ranks = valid(published.kept, self.run.tables[name].step.definition, published.frontier, table.io)
+            if ranks is not None:
+                found[name] = ranks
+        return found
+
+    def table(self, name: str) -> Table:
+        """The published state of a table of the unit."""
+        published = self.decision.tables[name].published
+        assert published is not None  # noqa: S101 - asked only for tables that are
+        return self.run.lake.table_at(name, published.location)
+
+    def held(self, name: str) -> list[DataFile]:
+        """The files of a table of the unit."""
+        published = self.decision.tables[name].published
+        if published is None:
+            return []
+        return list(files_of(self.table(name), published.version.snapshot_id).values())
+
+    def _rows(self, bench: SparkBench, member: Member, kept: Mapping[str, Ranks]) -> Rows:
+        from pyspark.sql.types import StructType
+
+        ranks = kept.get(member.text.step.identifier)
+        lines = ranks.members.get(member.key) if ranks is not None else None
+        view = bench.promise(lambda: lines.frame(self.session)) if lines is not None else None
+        if member.step is None:
+            if lines is None or view is None:
+                raise _Anew(f"what was kept of {member.name} is lost")
+            struct = StructType.fromJson(dict(lines.columns))
+            columns = [Column(f.name, f.dataType.simpleString()) for f in struct.fields if f.name != WEIGHT]
+            listed = ", ".join(quoted(column.name) for column in columns)
+            base = bench.promise(lambda: bench.frame(f"SELECT {listed} FROM {quoted(view)}"))
+            return Rows(self.session, bench, member, columns, base, view, lines.count)
+        table, held = self.table(member.key), self.held(member.key)
+        schema = table.metadata.schema()
+        struct = StructType.fromJson(spark_schema(schema, member.key))
+        columns = [Column(f.name, f.dataType.simpleString()) for f in struct.fields]
+
+        def read() -> DataFrame:
+            self._opened(total_size(held))
+            rows = read_files(self.session, table, schema, held)
+            return rows if member.distinct or self.system.counted else rows.distinct()
+
+        size = total_rows(held) or 0
+        return Rows(self.session, bench, member, columns, bench.promise(read), view, size)

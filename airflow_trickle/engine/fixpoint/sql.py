@@ -1,0 +1,173 @@
+"""The SQL of rules: all that a rule gives, what a change of its inputs adds and takes, and by which rank it does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from airflow_trickle.blocks.equalities import column_of
+from airflow_trickle.blocks.shapes import CteBlock, Derived, Select
+from airflow_trickle.engine.delta.context import Column, Context, InputViews, Scope, Version, Views, Workbench, numbered
+from airflow_trickle.engine.delta.program import change_inside, cte_views, derived_changes
+from airflow_trickle.engine.delta.selects import Block
+from airflow_trickle.engine.delta.terms import Term, all_of
+from airflow_trickle.engine.fixpoint.rules import Around, Rule, Text
+from airflow_trickle.engine.zset import RESERVED, WEIGHT, quoted
+
+
+@dataclass
+class World:
+    """The tables outside of a cycle in one pair of states, and their CTEs, which are computed once."""
+
+    bench: Workbench
+    #: By identifier.
+    tables: Mapping[str, Views]
+    _ctes: dict[tuple[int, int], Views] = field(default_factory=dict)
+
+    @property
+    def changed(self) -> bool:
+        """Whether anything is different after than before."""
+        return any(views.delta is not None for views in self.tables.values())
+
+    def cte(self, text: Text, cte: CteBlock, context: Context, scope: Scope) -> Views:
+        """The states of a CTE over these tables."""
+        at = (id(text.blocks), cte.query.span.start)
+        if at not in self._ctes:
+            self._ctes[at] = cte_views(context, cte, scope)
+        return self._ctes[at]
+
+
+@dataclass(frozen=True)
+class RuleSql:
+    """The SQL of one rule over the states of tables and members."""
+
+    rule: Rule
+    world: World
+    #: By key.
+    members: Mapping[str, Views]
+    #: Identifier -> key of the member.
+    keys: Mapping[str, str]
+    #: Which rows are wanted: a view of such rows and its columns. Others may come out all the same.
+    among: tuple[str, Sequence[Column]] | None = None
+
+    def whole(self) -> str:
+        """All rows that the rule gives, as everything is after."""
+        if self.rule.outside is not None:
+            context, scope = self._context()
+            return self._wrapped(context.render(self.rule.outside, Version.NEW, scope), weighted=False)
+        block = self._block()
+        return self._shown(block, all_of(block.count, Version.NEW))
+
+    def changes(self) -> list[str]:
+        """What the rule gives more (positive weight) and less, term by term.
+
+        Nothing is added up: a row that comes by one way and goes by another is in it twice, and what goes may be more
+        than what was there.
+        """
+        if self.rule.outside is not None:
+            context, scope = self._context()
+            change = change_inside(context, self.rule.outside, scope)
+            return [] if change is None else [self._wrapped(change.sql, weighted=True)]
+        block = self._block()
+        return [self._shown(block, term) for term in block.plain_terms()]
+
+    def ranked(self) -> str | None:
+        """All rows with a rank in the place of the weight: that of the one member's row that each comes from.
+
+        The view that stands for the change of that member has all its rows, with their ranks as weights. None if the
+        rule reads several rows of members for one.
+        """
+        if not self.rule.members:
+            return f"SELECT *, CAST(0 AS BIGINT) AS {WEIGHT} FROM ({self.whole()})"
+        if self.rule.deep or len(self.rule.reads) != 1:
+            return None
+        block = self._block()
+        (place,) = self.rule.reads
+        versions = [
+            Version.DELTA if source.relation.span.start == place else Version.NEW for source in block.select.sources
+        ]
+        return self._shown(block, Term(tuple(versions)))
+
+    # --- text --------------------------------------------------------------------------------------
+
+    def _block(self) -> Block:
+        context, scope = self._context()
+        select = self._select
+        return Block(context, select, scope, derived_changes(context, select, scope))
+
+    @property
+    def _select(self) -> Select:
+        assert self.rule.select is not None  # noqa: S101 - asked before
+        return self.rule.select
+
+    def _context(self) -> tuple[Context, Scope]:
+        text = self.rule.text
+        tables = {
+            place: InputViews(self.members[key], None)
+            for place, key in self.rule.reads.items()
+            if place not in {reference.start for reference in text.step.references}
+        }
+        for reference in text.step.references:
+            key = self.keys.get(reference.identifier)
+            views = self.world.tables.get(reference.identifier) if key is None else self.members.get(key)
+            if views is not None:
+                tables[reference.start] = InputViews(views, reference.alias)
+        context = Context(text.blocks, tables, self.world.bench)
+        scope: dict[str, Views] = {}
+        for name, what in self.rule.names.items():
+            if isinstance(what, CteBlock):
+                scope[name] = self.world.cte(text, what, context, dict(scope))
+            elif what in self.members:
+                scope[name] = self.members[what]
+        return context, scope
+
+    def _wanted(self, block: Block) -> Iterator[str]:
+        """What wanted rows have in columns that are columns of an input: then only that is read of the input."""
+        if self.among is None or self.rule.around:
+            return
+        view, columns = self.among
+        spans = self.rule.items or [item.span for item in block.select.items]
+        stars = any(item.star is not None for item in block.select.items)
+        if stars or len(spans) != len(columns):
+            return
+        relations, value = block.narrowing.relations, f"{RESERVED}v"
+        for span, column in zip(spans, columns, strict=True):
+            found = column_of(block.context.blocks, span)
+            at = None if found is None else relations.find(found)
+            if found is None or at is None or (relations.types(at) or {}).get(found.name) != column.type:
+                continue
+            values = f"SELECT {quoted(column.name)} AS {value} FROM {quoted(view)}"
+            yield f"EXISTS (SELECT 1 FROM ({values}) AS {RESERVED}r WHERE {RESERVED}r.{value} <=> {found.text})"
+
+    def _shown(self, block: Block, term: Term) -> str:
+        term = replace(term, conditions=(*term.conditions, *self._wanted(block)))
+        columns = None
+        if self.rule.items is not None:
+            said = (block.context.expression(span, term.inner, block.scope, term.enough) for span in self.rule.items)
+            names = numbered(len(self.rule.items))
+            columns = ", ".join(f"{item} AS {name}" for item, name in zip(said, names, strict=True))
+        return self._wrapped(block.sql(term, columns=columns), weighted=bool(term.weight))
+
+    def _wrapped(self, sql: str, *, weighted: bool) -> str:
+        for around in self.rule.around:
+            sql = self._around(sql, around, weighted=weighted)
+        return sql
+
+    def _around(self, sql: str, around: Around, *, weighted: bool) -> str:
+        source = around.select.sources[0]
+        context, scope = self._context()
+        alias, _, listed = source.alias.partition("(")
+        if listed:
+            names = [part.strip() for part in listed.rstrip().removesuffix(")").split(",")]
+        else:
+            assert isinstance(source.relation, Derived)  # noqa: S101 - only such are said around
+            inside = context.render(source.relation.query, Version.NEW, scope)
+            names = [quoted(column.name) for column in context.bench.columns(inside)]
+        weight = [WEIGHT] if weighted else []
+        inner = f"SELECT * FROM ({sql}) AS {RESERVED}q({', '.join([*names, *weight])})"
+        said = (context.expression(span, Version.NEW, scope) for span in around.items)
+        items = [f"{item} AS {name}" for item, name in zip(said, numbered(len(around.items)), strict=True)]
+        where = around.select.where
+        condition = "" if where is None else f" WHERE {context.expression(where, Version.NEW, scope)}"
+        shown = f"SELECT {', '.join([*items, *weight])} FROM ({inner}) {alias.strip()}"
+        return f"{shown.rstrip()}{condition}"
