@@ -19,8 +19,9 @@ from airflow_trickle.engine.fixpoint.solve import Solver
 from airflow_trickle.engine.fixpoint.system import system_of
 from airflow_trickle.engine.fixpoint.unit import UnitRun
 from airflow_trickle.engine.full import input_at
+from airflow_trickle.engine.holds import hold_of
 from airflow_trickle.engine.phases import Phase, Phases
-from airflow_trickle.engine.record import Refresh, note_progress
+from airflow_trickle.engine.record import Refresh, note_progress, note_waiting
 from airflow_trickle.engine.work import drop_views
 from airflow_trickle.lakehouse import staging as stagings
 from airflow_trickle.lakehouse.catalog import Lakehouse
@@ -66,6 +67,9 @@ def refresh_cycle(
     with holding(lake, list(tables), run.first.holder) as leases:
         for lease in leases.values():
             stagings.clean_table(lake, lease, lambda session: interrupt_session(spark.target, session))
+        # Somebody may have suspended a table between the first look and the lease.
+        if (hold := hold_of(lake, step)) is not None:
+            return hold.results(step)
         with phases.phase(Phase.PIN):
             decision = decide_unit(lake, step, tick, full_refresh=full_refresh)
         if (done := _already_done(run, decision)) is not None:
@@ -136,6 +140,9 @@ def _already_done(run: UnitRun, decision: UnitDecision) -> tuple[TableResult, ..
 
 def _untouched(run: UnitRun, decision: UnitDecision) -> tuple[TableResult, ...]:
     mode = Mode.SKIPPED if decision.kind == Decision.SKIP else Mode.NO_DATA
+    for name, one in decision.tables.items():
+        if one.waits_for:
+            note_waiting(run.tables[name], one.waits_for)
     return tuple(
         TableResult(
             table=run.tables[name].step.name,
