@@ -8,7 +8,6 @@ from collections.abc import Iterable, Sequence
 from airflow_trickle.algebra.references import fingerprint
 from airflow_trickle.analysis.edges import Edge
 from airflow_trickle.analysis.graph import Node
-from airflow_trickle.analysis.modes import is_recursive
 from airflow_trickle.analysis.names import Known
 from airflow_trickle.analysis.project import Analysis
 from airflow_trickle.analysis.strata import EdgeType
@@ -69,7 +68,7 @@ class TableSteps:
             tags=table.tags,
             partition_by=table.partition_by,
             cluster_by=table.cluster_by,
-            recursive=is_recursive(node.query.tree),
+            recursive=node.recursive,
             lattice=dict(table.lattice),
             edges=tuple(_edge(ref, node.edges[ref.identifier.casefold()], node) for ref in inputs),
             stratum=self._analysis.strata.level[node.key],
