@@ -11,7 +11,7 @@ import json
 import os
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -62,6 +62,11 @@ class Checkpoint:
     found: Found | None = None
     _files: dict[str, dict[str, list[str]]] = field(default_factory=dict)
     _since: float = field(default_factory=time.monotonic)
+
+    @property
+    def adopted(self) -> str | None:
+        """The id of what an earlier attempt has staged, if it is gone on with."""
+        return self.staging.staging_id if self.staging is not None else None
 
     @property
     def is_due(self) -> bool:
@@ -141,13 +146,20 @@ class Checkpoint:
             delete_folder(self.io, self.staging.table_location)
 
 
-def open_checkpoint(run: UnitRun, decision: UnitDecision, leases: Mapping[str, Lease]) -> Checkpoint:
-    """The checkpoint of a refresh; with what an earlier attempt left, if that fits."""
+def open_checkpoint(
+    run: UnitRun, decision: UnitDecision, leases: Mapping[str, Lease], interrupt: Callable[[str], object]
+) -> Checkpoint:
+    """The checkpoint of a refresh; with what an earlier attempt left, if that fits.
+
+    ``interrupt`` gets the Spark session of that attempt: its last query may still run.
+    """
     name = next(iter(run.tables))
     point = Checkpoint(run, leases[name], _fits(run, decision))
     for record in stagings.leftovers(run.lake, identifier=name):
         found = _read(run, record, point.fits) if f"/{_FOLDER}/" in record.table_location else None
         if found is not None:
+            if record.spark:
+                interrupt(record.spark)
             stagings.adopt(run.lake, leases[name], record, run.spark.session_id)
             point.staging, point.found = record, found
     return point

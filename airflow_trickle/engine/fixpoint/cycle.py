@@ -20,8 +20,9 @@ from airflow_trickle.engine.fixpoint.solve import Solver
 from airflow_trickle.engine.fixpoint.system import system_of
 from airflow_trickle.engine.fixpoint.unit import UnitRun
 from airflow_trickle.engine.full import input_at
+from airflow_trickle.engine.holds import hold_of
 from airflow_trickle.engine.phases import Phase, Phases
-from airflow_trickle.engine.record import Refresh, note_progress
+from airflow_trickle.engine.record import Refresh, note_progress, note_waiting
 from airflow_trickle.engine.work import drop_views
 from airflow_trickle.errors import NonConvergence
 from airflow_trickle.lakehouse import staging as stagings
@@ -66,13 +67,20 @@ def refresh_cycle(
     if decision.kind in (Decision.IDLE, Decision.SKIP) and not left:
         return _untouched(run, decision)
     with holding(lake, list(tables), run.first.holder) as leases:
+        # Somebody may have suspended a table between the first look and the lease.
+        if (hold := hold_of(lake, step)) is not None:
+            return hold.results(step)
         with phases.phase(Phase.PIN):
             decision = decide_unit(lake, step, tick, full_refresh=full_refresh)
-        point = open_checkpoint(run, decision, leases)
-        keep = point.staging.staging_id if point.staging is not None else None
+
+        def interrupt(session: str) -> None:
+            interrupt_session(spark.target, session)
+
+        point = open_checkpoint(run, decision, leases, interrupt)
         for lease in leases.values():
-            stagings.clean_table(lake, lease, lambda session: interrupt_session(spark.target, session), keep)
+            stagings.clean_table(lake, lease, interrupt, keep=point.adopted)
         if (done := _already_done(run, decision)) is not None:
+            point.discard()
             return done
         if decision.kind == Decision.WORK:
             return _work(run, decision, leases, point)
@@ -147,6 +155,9 @@ def _already_done(run: UnitRun, decision: UnitDecision) -> tuple[TableResult, ..
 
 def _untouched(run: UnitRun, decision: UnitDecision) -> tuple[TableResult, ...]:
     mode = Mode.SKIPPED if decision.kind == Decision.SKIP else Mode.NO_DATA
+    for name, one in decision.tables.items():
+        if one.waits_for:
+            note_waiting(run.tables[name], one.waits_for)
     return tuple(
         TableResult(
             table=run.tables[name].step.name,

@@ -259,6 +259,7 @@ class _Publisher:
         if table.staged is None:
             stagings.finish(self.run.lake, connection, table.staging)
         kept = None if table.kept is None else table.kept.as_json(run.step.definition, one.target)
-        note_progress(run, connection, one, table.staged, table.epoch, mode=self.solution.mode, kept=kept)
+        mode, passes = self.solution.mode, len(self.solution.trace)
+        note_progress(run, connection, one, table.staged, table.epoch, mode=mode, kept=kept, iterations=passes)
         action = "NO_CHANGE" if table.staged is None else "REFRESH" if one.published else "INITIALIZE"
         add_history(run, connection, table.result, action)
