@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from airflow_trickle.errors import DefinitionError, Position, Problem, TrickleError
 from airflow_trickle.plan.build import plan_path
 from airflow_trickle.plan.steps import Plan
-from airflow_trickle.results import TableResult, Verification
+from airflow_trickle.results import Iteration, TableResult, Verification
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -73,6 +73,7 @@ class Pipeline:
         *,
         starting: Callable[[str], None] = lambda _table: None,
         done: Callable[[TableResult], None] = lambda _result: None,
+        progress: Callable[[str, Iteration], None] = lambda _unit, _iteration: None,
     ) -> dict[str, TableResult]:
         """Bring every table to the present state of the sources, or to their state at ``as_of``.
 
@@ -82,6 +83,7 @@ class Pipeline:
             full_refresh: names of tables to recompute even if nothing changed; True for all.
             starting: called with a table's name before it is refreshed.
             done: called with each table's result.
+            progress: called with the unit and what changed after every pass over a cycle or a recursive query.
 
         Raises:
             DefinitionError: the pipeline has something that this version cannot run.
@@ -89,13 +91,14 @@ class Pipeline:
         """
         self.plan.refuse_if_blocked()
         from airflow_trickle.lakehouse.catalog import open_lakehouse
-        from airflow_trickle.runner import run_tick
+        from airflow_trickle.runner import Listeners, run_tick
 
         wanted = self._wanted(full_refresh)
         if as_of is not None and as_of.tzinfo is None:
             as_of = as_of.replace(tzinfo=timezone.utc)
         with open_lakehouse(self.plan.catalog) as lake, self._spark(spark) as provider:
-            return run_tick(lake, self.plan, provider, as_of=as_of, full_refresh=wanted, starting=starting, done=done)
+            tell = Listeners(starting, done, progress)
+            return run_tick(lake, self.plan, provider, as_of=as_of, full_refresh=wanted, tell=tell)
 
     def verify(
         self, tables: Collection[str] = (), spark: SparkSession | None = None, *, limit: int = 10

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from airflow_trickle.errors import Problem
 from airflow_trickle.plan.captures import described
-from airflow_trickle.plan.steps import CaptureStep, InputRef, PinStep, Plan, RefreshStep, TableStep
+from airflow_trickle.plan.steps import CaptureStep, InputRef, PinStep, Plan, RefreshStep, TableStep, UnitKind
 
 
 def pipeline_doc(plan: Plan, folder: str) -> str:
@@ -60,7 +60,17 @@ def capture_doc(step: CaptureStep, folder: str) -> str:
 
 def refresh_doc(step: RefreshStep, folder: str) -> str:
     """A refresh task: query, inputs, mode and definition of each of its tables."""
-    return "\n".join(_table(table, folder) for table in step.tables)
+    tables = [_table(table, folder) for table in step.tables]
+    return "\n".join([_cycle(step), *tables] if step.kind is UnitKind.CYCLE else tables)
+
+
+def _cycle(step: RefreshStep) -> str:
+    names = _names(table.name for table in step.tables)
+    what = f"{names} read each other" if len(step.tables) > 1 else f"{names} reads itself"
+    return (
+        f"{what}: refreshed in passes until one changes nothing, at most {step.max_iterations}, and published in one "
+        "commit. What each pass changed is the XCom `iterations`.\n"
+    )
 
 
 def broken_doc(file: str, problems: Iterable[Problem]) -> str:

@@ -13,13 +13,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime, timedelta, timezone
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from airflow.sdk import (
     DAG,
-    BaseNotifier,
     BaseOperator,
     CronDataIntervalTimetable,
     DeltaDataIntervalTimetable,
@@ -28,16 +26,19 @@ from airflow.sdk import (
     get_parsing_context,
 )
 
+from airflow_trickle.alerts import ON_NON_CONVERGENCE, BadCallback, callback_at
 from airflow_trickle.dag_docs import broken_doc, capture_doc, pin_doc, pipeline_doc, refresh_doc, seen_from
 from airflow_trickle.definition.schedules import is_duration, parse_duration
 from airflow_trickle.definition.settings import load_settings
 from airflow_trickle.errors import DefinitionError, Position, Problem
+from airflow_trickle.notifications.non_convergence import OnNonConvergence
 from airflow_trickle.operators.broken import BrokenDefinitionOperator
 from airflow_trickle.operators.capture import CaptureOperator
+from airflow_trickle.operators.fixpoint import FixpointOperator
 from airflow_trickle.operators.pin import PinOperator
 from airflow_trickle.operators.refresh import RefreshOperator
 from airflow_trickle.plan.build import BrokenFile, plan_path
-from airflow_trickle.plan.steps import Plan, RefreshStep
+from airflow_trickle.plan.steps import Plan, RefreshStep, UnitKind
 
 #: What every task starts from.
 _TASK_DEFAULTS: Mapping[str, Any] = {
@@ -93,7 +94,6 @@ def _wanted(plans: tuple[Plan, ...]) -> tuple[Plan, ...]:
 
 def _pipeline(plan: Plan, root: str) -> DAG:
     plan.refuse_if_blocked()
-    # `on_non_convergence_callback` is checked too; it is called where cycles are refreshed.
     callbacks = {name: _callback(plan, name, path) for name, path in sorted(plan.callbacks.items())}
     start = datetime.fromisoformat(plan.start_date).astimezone(timezone.utc) if plan.start_date else None
     dag = DAG(
@@ -118,7 +118,7 @@ def _pipeline(plan: Plan, root: str) -> DAG:
         on_success_callback=callbacks.get("on_success_callback"),
         on_failure_callback=callbacks.get("on_failure_callback"),
     )
-    _add_tasks(dag, plan, root)
+    _add_tasks(dag, plan, root, callbacks.get(ON_NON_CONVERGENCE))
     return dag
 
 
@@ -134,7 +134,7 @@ def _schedule(text: str | None) -> CronDataIntervalTimetable | DeltaDataInterval
     return CronDataIntervalTimetable(text, timezone="UTC")
 
 
-def _add_tasks(dag: DAG, plan: Plan, root: str) -> None:
+def _add_tasks(dag: DAG, plan: Plan, root: str, on_non_convergence: Callable[..., Any] | None) -> None:
     ids: dict[str, str] = {}
     taken: set[str] = set()
     for step in plan.refreshes:
@@ -149,8 +149,11 @@ def _add_tasks(dag: DAG, plan: Plan, root: str) -> None:
     _after(pin, captures.values())
     tasks: dict[str, BaseOperator] = {}
     strata = _strata(dag, plan, taken)
+    # On the tasks: callbacks of the run are not told what went wrong. A recursive query may fail to settle too.
+    alerts = {"on_failure_callback": OnNonConvergence(on_non_convergence)} if on_non_convergence else {}
     for step in plan.refreshes:
-        task = tasks[step.unit] = RefreshOperator(
+        operator = FixpointOperator if step.kind is UnitKind.CYCLE else RefreshOperator
+        task = tasks[step.unit] = operator(
             task_id=ids[step.unit],
             task_group=strata.get(step.tables[0].stratum),
             step=step,
@@ -160,6 +163,7 @@ def _add_tasks(dag: DAG, plan: Plan, root: str) -> None:
             doc_md=refresh_doc(step, root),
             dag=dag,
             **_owner(step),
+            **alerts,
         )
         _after(task, [tasks[unit] for unit in step.upstream] or [pin])
         reads = {ref.identifier for table in step.tables for ref in table.inputs}
@@ -224,23 +228,14 @@ def _owner(step: RefreshStep) -> dict[str, str]:
 
 
 def _callback(plan: Plan, name: str, path: str) -> Callable[..., Any]:
-    """What a dotted path stands for: a function, or a Notifier class (made without arguments).
+    """What a dotted path stands for.
 
     It is looked up at once: that an alert cannot be imported would otherwise show when it is needed.
     """
-    module, _, attribute = path.rpartition(".")
     try:
-        found = getattr(import_module(module), attribute)
-    except Exception as error:  # importing runs the user's code, which may raise anything
-        message = f"{name}: '{path}' cannot be imported: {error}."
-        hint = "It must be on the PYTHONPATH of Airflow's processes."
-    else:
-        if isinstance(found, type) and issubclass(found, BaseNotifier):
-            return found()
-        if callable(found):
-            return found  # type: ignore[no-any-return]
-        message, hint = f"{name}: '{path}' cannot be called.", "Name a function or a Notifier."
-    raise DefinitionError([Problem(Position(plan.file, 1, 1), message, hint)]) from None
+        return callback_at(path)
+    except BadCallback as error:
+        raise DefinitionError([Problem(Position(plan.file, 1, 1), f"{name}: {error}", error.hint)]) from None
 
 
 def _broken(files: Iterable[BrokenFile], root: str, taken: set[str]) -> Iterator[DAG]:

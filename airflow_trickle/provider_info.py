@@ -113,12 +113,18 @@ def get_provider_info() -> dict[str, Any]:
                     "airflow_trickle.operators.capture",
                     "airflow_trickle.operators.pin",
                     "airflow_trickle.operators.refresh",
+                    "airflow_trickle.operators.fixpoint",
                     "airflow_trickle.operators.broken",
                 ],
             }
         ],
         "hooks": [{"integration-name": _INTEGRATION, "python-modules": ["airflow_trickle.hooks.spark"]}],
         "connection-types": [_CONNECTION_TYPE],
+        "notifications": ["airflow_trickle.notifications.non_convergence.NonConvergenceNotifier"],
+        "extra-links": [
+            "airflow_trickle.operators.links.PassesLink",
+            "airflow_trickle.operators.links.HistoryLink",
+        ],
         "config": {
             "trickle": {
                 "description": "Stream tables; a pipeline's YAML may override each of these but `strict`.\n",

@@ -5,20 +5,30 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Callable, Collection
+from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 
 from airflow_trickle import clock
+from airflow_trickle.alerts import alert, non_convergence_details
 from airflow_trickle.engine.capture.capture import capture
 from airflow_trickle.engine.pin import pin
 from airflow_trickle.engine.record import failed
 from airflow_trickle.engine.refresh import refresh
-from airflow_trickle.errors import TickFailed, TrickleError
+from airflow_trickle.errors import NonConvergence, TickFailed, TrickleError
 from airflow_trickle.lakehouse.catalog import Lakehouse
 from airflow_trickle.plan.steps import Plan, RefreshStep
-from airflow_trickle.results import Mode, Status, TableResult
+from airflow_trickle.results import Iteration, Mode, Status, TableResult
 from airflow_trickle.spark.session import SparkProvider
 
-Listener = Callable[[TableResult], None]
+
+@dataclass(frozen=True)
+class Listeners:
+    """Who is told what during a tick: a table before its refresh, its result, and each pass over a unit."""
+
+    starting: Callable[[str], None] = lambda _table: None
+    done: Callable[[TableResult], None] = lambda _result: None
+    progress: Callable[[str, Iteration], None] = lambda _unit, _iteration: None
 
 
 def new_tick_id(pipeline: str) -> str:
@@ -34,8 +44,7 @@ def run_tick(
     as_of: datetime | None = None,
     full_refresh: Collection[str] = (),
     tick_id: str | None = None,
-    starting: Callable[[str], None] = lambda _table: None,
-    done: Listener = lambda _result: None,
+    tell: Listeners = Listeners(),  # noqa: B008 - it is frozen
 ) -> dict[str, TableResult]:
     """Capture, pin, then refresh every unit upstream first; a failure holds up only what is downstream of it.
 
@@ -48,12 +57,12 @@ def run_tick(
     plan.refuse_if_blocked()
     tick_id = tick_id or new_tick_id(plan.pipeline)
     results: dict[str, TableResult] = {}
-    stale = {} if as_of is not None else _capture_all(lake, plan, tick_id, spark, results, starting, done)
+    stale = {} if as_of is not None else _capture_all(lake, plan, tick_id, spark, results, tell)
     tick = pin(lake, plan.pin, tick_id, as_of)
     broken: dict[str, str] = {}
     for step in plan.refreshes:
         for table in step.tables:
-            starting(table.name)
+            tell.starting(table.name)
         reads = (ref.identifier for table in step.tables for ref in table.inputs)
         causes = [*(broken[unit] for unit in step.upstream if unit in broken), *(stale[i] for i in reads if i in stale)]
         cause = next(iter(causes), None)
@@ -64,14 +73,15 @@ def run_tick(
             wanted = any(table.name in full_refresh for table in step.tables)
             began = time.monotonic()
             try:
-                outcome = refresh(lake, step, tick, spark, wanted)
+                outcome = refresh(lake, step, tick, spark, wanted, partial(tell.progress, step.unit))
             except TrickleError as error:
+                _alert_of(plan, step, error)
                 broken[step.unit] = step.unit
                 seconds = round(time.monotonic() - began, 3)
                 outcome = tuple(failed(table.name, error, seconds) for table in step.tables)
         for result in outcome:
             results[result.table] = result
-            done(result)
+            tell.done(result)
     _raise_if_failed(plan, results)
     return results
 
@@ -82,13 +92,12 @@ def _capture_all(
     tick_id: str,
     spark: SparkProvider,
     results: dict[str, TableResult],
-    starting: Callable[[str], None],
-    done: Listener,
+    tell: Listeners,
 ) -> dict[str, str]:
     """Capture every source that needs it; those that failed, as identifier -> name."""
     failures: dict[str, str] = {}
     for step in plan.captures:
-        starting(step.name)
+        tell.starting(step.name)
         began = time.monotonic()
         try:
             result = capture(lake, step, tick_id, spark)
@@ -96,8 +105,14 @@ def _capture_all(
             failures[step.identifier] = step.name
             result = failed(step.name, error, round(time.monotonic() - began, 3))
         results[step.name] = result
-        done(result)
+        tell.done(result)
     return failures
+
+
+def _alert_of(plan: Plan, step: RefreshStep, error: TrickleError) -> None:
+    """Call the callback that the pipeline has for a unit that did not settle."""
+    if isinstance(error, NonConvergence):
+        alert(plan.callbacks, non_convergence_details(error, pipeline=plan.pipeline, cap=step.max_iterations))
 
 
 def _held_up(step: RefreshStep, cause: str) -> tuple[TableResult, ...]:
@@ -116,7 +131,11 @@ def _raise_if_failed(plan: Plan, results: dict[str, TableResult]) -> None:
     errors = [result for result in results.values() if result.error is not None]
     if not errors:
         return
-    lines = [f"{result.table}: {result.error}" for result in errors]
+    # The tables of one unit fail together, of the same error.
+    tables: dict[str | None, list[str]] = {}
+    for result in errors:
+        tables.setdefault(result.error, []).append(result.table)
+    lines = [f"{', '.join(names)}: {error}" for error, names in tables.items()]
     raise TickFailed(
         f"{len(errors)} of {len(results)} tables of pipeline '{plan.pipeline}' failed:\n" + "\n".join(lines),
         results,

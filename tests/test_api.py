@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,8 @@ import pytest
 
 import airflow_trickle
 from airflow_trickle import Mode, Pipeline, Status, TableResult, TickFailed, TrickleError
-from airflow_trickle.errors import DefinitionError
+from airflow_trickle.errors import DefinitionError, NonConvergence
+from airflow_trickle.results import Iteration
 from tests.engine.world import World
 
 if TYPE_CHECKING:
@@ -115,6 +116,58 @@ def test_a_tick_tells_what_became_of_every_table(world: World) -> None:
     assert not again["cheap"].changed
 
 
+def in_passes(error: TrickleError | None) -> Callable[..., tuple[TableResult, ...]]:
+    """Stands for an engine that makes two passes over every unit, and then returns or raises."""
+
+    def refresh_unit(step: Any, _runs: Any, _full: bool, progress: Any) -> tuple[TableResult, ...]:
+        for number in (1, 2):
+            progress(Iteration(number=number, phase="derive", changes={step.unit: 2 - number}))
+        if error is not None and step.unit == "cheap":
+            raise error
+        settled = {"status": Status.ACTIVE, "mode": Mode.DIFFERENTIAL, "reason": "t changed", "iterations": 2}
+        return tuple(TableResult(table=table.name, **settled) for table in step.tables)
+
+    return refresh_unit
+
+
+def test_a_tick_tells_of_every_pass(
+    world: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("airflow_trickle.engine.refresh._refresh_unit", in_passes(None))
+    caplog.set_level("INFO", "airflow_trickle")
+    heard: list[tuple[str, int, int]] = []
+    results = Pipeline.load(world.yaml).tick(progress=lambda unit, one: heard.append((unit, one.number, one.total)))
+    assert heard == [("cheap", 1, 1), ("cheap", 2, 0), ("counted", 1, 1), ("counted", 2, 0)]
+    assert {result.iterations for result in results.values()} == {2}
+    assert "iteration 1 (derive): cheap +1 in 0.00 s" in caplog.messages
+
+
+def test_what_does_not_settle_is_told_to_the_callback(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    trace = [Iteration(number=1, phase="derive", changes={"cheap": 7})]
+    error = NonConvergence("'cheap' did not settle.", unit="cheap", members=["cheap"], trace=trace, hint="Mend it.")
+    monkeypatch.setattr("airflow_trickle.engine.refresh._refresh_unit", in_passes(error))
+    (world.folder / "its_alerts.py").write_text("heard = []\ndef alert(context): heard.append(context)\n")
+    monkeypatch.syspath_prepend(world.folder)
+    world.yaml.write_text(world.yaml.read_text() + "on_non_convergence_callback: its_alerts.alert\n")
+    with pytest.raises(TickFailed, match="cheap: 'cheap' did not settle"):
+        Pipeline.load(world.yaml).tick()
+    assert importlib.import_module("its_alerts").heard == [
+        {
+            "trickle": {
+                "pipeline": "p",
+                "unit": "cheap",
+                "members": ["cheap"],
+                "iterations": 1,
+                "cap": 100,
+                "changes_per_iteration": [{"cheap": 7}],
+                "last_delta": 7,
+                "hint": "Mend it.",
+                "error": "'cheap' did not settle.",
+            }
+        }
+    ]
+
+
 def test_full_refresh_by_name(world: World) -> None:
     pipeline = Pipeline.load(world.yaml)
     pipeline.tick()
@@ -208,12 +261,12 @@ def test_its_settings_come_back_after_a_failure_too(world: World, own_session: S
 def test_what_cannot_be_run_yet_is_refused_before_anything_is_opened(tmp_path: Path) -> None:
     file = tmp_path / "p.yaml"
     file.write_text(
-        "pipeline: p\nallow_circular: true\nsources: [s]\nstream_tables:\n"
-        "  a: {query: SELECT x FROM s UNION SELECT x FROM a}\n"
+        "pipeline: p\nsources: [s]\nstream_tables:\n  a: {query: SELECT x FROM s}\n  b: {query: SELECT x FROM s}\n"
+        "  c: {query: SELECT x FROM a INTERSECT SELECT x FROM b}\n"
     )
     with pytest.raises(DefinitionError) as caught:
         Pipeline.load(file).tick()
     assert str(caught.value) == (
-        f"{file}:5:3: 'a' reads itself, and this version cannot bring a cycle to its fixed point yet. Until it can, "
-        "`trickle plan` and `trickle sccs` show what it would do."
+        f"{file}:4:3: 'a', 'b' and 'c' form a diamond that is to be published in one commit, which this version cannot "
+        "do yet. Set diamond_consistency: none to publish its tables one by one."
     )

@@ -15,7 +15,7 @@ PACKAGE = ROOT / "airflow_trickle"
 
 #: Every library has one home; a second one is written down here.
 HOMES: dict[str, set[str]] = {
-    "airflow": {"dag_factory", "operators", "hooks"},
+    "airflow": {"dag_factory", "operators", "hooks", "notifications"},
     # Delta tables are captured through it.
     "deltalake": {"engine"},
     "filelock": {"spark"},
@@ -47,6 +47,7 @@ PARTS: dict[str, set[str]] = {
     "results": set(),
     "tick": set(),
     "clock": set(),
+    "alerts": set(),
     "provider_info": set(),
     "definition": set(),
     "algebra": set(),
@@ -57,18 +58,19 @@ PARTS: dict[str, set[str]] = {
     "spark": {"definition"},
     # The tree's words for joins and set operations are the blocks' too.
     "engine": {"algebra", "blocks", "lakehouse", "plan", "spark"},
-    "runner": {"engine", "lakehouse", "plan", "spark"},
+    "runner": {"alerts", "engine", "lakehouse", "plan", "spark"},
     "api": {"definition", "engine", "lakehouse", "plan", "runner", "spark"},
     "cli": {"api", "definition", "engine", "lakehouse", "plan", "runner", "spark"},
     "dag_docs": {"plan"},
     "hooks": {"spark"},
-    "operators": {"engine", "hooks", "lakehouse", "plan", "spark"},
-    "dag_factory": {"dag_docs", "definition", "operators", "plan"},
+    "notifications": {"alerts"},
+    "operators": {"alerts", "engine", "hooks", "lakehouse", "plan", "spark"},
+    "dag_factory": {"alerts", "dag_docs", "definition", "notifications", "operators", "plan"},
 }
 FOR_ALL = {"errors", "results", "tick", "clock"}
 
 #: What only an Airflow installation imports.
-WITH_AIRFLOW = ("dag_factory", "operators", "hooks")
+WITH_AIRFLOW = ("dag_factory", "operators", "hooks", "notifications")
 
 
 def imports(path: Path) -> Iterator[tuple[str, int]]:

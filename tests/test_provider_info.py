@@ -53,6 +53,9 @@ def test_every_module_and_class_it_names_exists(airflow_folder: Path) -> None:
     names = [name for part in ("operators", "hooks") for one in info[part] for name in one["python-modules"]]
     for name in names:
         importlib.import_module(name)
+    for path in (*info["notifications"], *info["extra-links"]):
+        module, _, attribute = path.rpartition(".")
+        assert isinstance(getattr(importlib.import_module(module), attribute), type)
     for connection in info["connection-types"]:
         module, _, attribute = connection["hook-class-name"].rpartition(".")
         hook = getattr(importlib.import_module(module), attribute)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from airflow_trickle.algebra.references import ParsedQuery, parse_query
 from airflow_trickle.analysis.edges import Edge, edges_of
-from airflow_trickle.analysis.modes import Obstacle, obstacles_of_query
+from airflow_trickle.analysis.modes import Obstacle, is_recursive, obstacles_of_query
 from airflow_trickle.analysis.names import Known, Names, StreamTables, UnknownName, written
 from airflow_trickle.definition.records import PipelineDef, TableDef
 from airflow_trickle.errors import Problem
@@ -31,6 +31,8 @@ class Node:
     edges: Mapping[str, Edge]
     #: What keeps it from being refreshed from changes, in the order of the text.
     obstacles: tuple[Obstacle, ...]
+    #: Whether its query has a CTE that reads itself.
+    recursive: bool = False
 
 
 def read_nodes(
@@ -79,6 +81,7 @@ def _node(file: str, table: TableDef, names: Names, problems: list[Problem]) -> 
         tuple(reads),
         edges_of(query, tuple(reads)),
         obstacles_of_query(query),
+        is_recursive(query.tree),
     )
     problems.extend(_qualified_columns(node))
     return node

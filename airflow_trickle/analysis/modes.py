@@ -68,7 +68,7 @@ def obstacles_of_query(query: ParsedQuery) -> tuple[Obstacle, ...]:
     if found or query.statement is None or query.problems:
         return found
     try:
-        checked(query.statement)
+        checked(query.statement, recursion=True)
     except NotInBlocks as error:
         return (Obstacle(error.offset, error.why),)
     return ()
@@ -110,14 +110,25 @@ def obstacle_of(node: Node) -> str | None:
     return None
 
 
+def is_recursive(tree: Node | None) -> bool:
+    """Whether a query has a CTE that reads itself."""
+    return any(isinstance(node, nodes.Recursion) for node in _nodes(tree))
+
+
 def _of_nodes(tree: Node | None) -> Iterator[tuple[Node, Obstacle]]:
+    for node in _nodes(tree):
+        why = obstacle_of(node)
+        if why is not None:
+            yield node, Obstacle(node.offset, why)
+
+
+def _nodes(tree: Node | None) -> Iterator[Node]:
+    """Every operator once, those of CTEs too."""
     seen: set[int] = set()
     stack = [] if tree is None else [tree]
     while stack:
         node = stack.pop()
-        why = obstacle_of(node)
-        if why is not None:
-            yield node, Obstacle(node.offset, why)
+        yield node
         if isinstance(node, nodes.CteScan):
             if id(node.cte) in seen:
                 continue

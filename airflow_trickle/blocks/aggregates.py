@@ -1,8 +1,6 @@
-"""The calls of aggregates taken apart, and what else stands in an expression."""
+"""The calls of aggregates taken apart."""
 
 from __future__ import annotations
-
-from collections.abc import Iterator, Sequence
 
 from sqlglot import TokenType
 
@@ -30,18 +28,3 @@ def argument_of(blocks: Blocks, call: Call) -> tuple[Span | None, Span | None] |
     if len(values) != 1:
         return None
     return (None if blocks.slice(values[0]).strip() == "*" else values[0]), only
-
-
-def functions_beside(blocks: Blocks, span: Span, calls: Sequence[Call]) -> Iterator[str]:
-    """The words before brackets in an expression, in lower case, those inside some calls left out."""
-    cursor = blocks.cursor(span)
-    while not cursor.done:
-        start = cursor.tokens[cursor.at].start
-        call = next((call for call in calls if call.span.start == start), None)
-        if call is not None:
-            while not cursor.done and cursor.tokens[cursor.at].start < call.span.end:
-                cursor.at += 1
-            continue
-        if cursor.peek(1) is TokenType.L_PAREN and cursor.word().isidentifier():
-            yield cursor.word().lower()
-        cursor.at += 1

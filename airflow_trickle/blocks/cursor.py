@@ -39,18 +39,6 @@ class Cursor:
         at = self.at + ahead
         return self.tokens[at].token_type if at < self.end else None
 
-    def stands_alone(self, count: int, begin: int) -> bool:
-        """Whether the next tokens are all there is from ``begin`` on, or between brackets and commas."""
-        behind = self.at + count
-        before = self.at == begin or self.tokens[self.at - 1].token_type in (TokenType.L_PAREN, TokenType.COMMA)
-        after = behind >= self.end or self.tokens[behind].token_type in (TokenType.R_PAREN, TokenType.COMMA)
-        return before and after
-
-    def is_dotted(self, count: int) -> bool:
-        """Whether the next tokens are a part of a longer dotted name, or of one that a dot begins."""
-        around = (self.tokens[at] for at in (self.at - 1, self.at + count) if 0 <= at < len(self.tokens))
-        return any(token.token_type is TokenType.DOT for token in around)
-
     def word(self, ahead: int = 0) -> str:
         """The next word in upper case."""
         at = self.at + ahead

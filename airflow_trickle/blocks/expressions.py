@@ -11,6 +11,10 @@ from airflow_trickle.blocks.parse import Blocks
 from airflow_trickle.blocks.shapes import Call, NotInBlocks, Span, Subquery
 
 _NO_PLAIN_AND = {TokenType.OR, TokenType.CASE}
+#: Names that mean functions wherever no column is called so; only then is a query around a subquery asked for them.
+_FUNCTIONS_TOO = frozenset(
+    {"CURRENT_DATE", "CURRENT_TIME", "CURRENT_TIMESTAMP", "CURRENT_USER", "GROUPING__ID", "SESSION_USER", "USER"}
+)
 _BEFORE_STARS = {TokenType.L_PAREN, TokenType.COMMA, TokenType.DOT}
 
 
@@ -25,6 +29,19 @@ def is_one_word(blocks: Blocks, span: Span) -> bool:
     """Whether an expression is a single word."""
     cursor = blocks.cursor(span)
     return cursor.end - cursor.at == 1
+
+
+def may_not_move(blocks: Blocks, span: Span) -> bool:
+    """Whether an expression has a column, such as ``user``, that would be a function inside a subquery."""
+    cursor = blocks.cursor(span)
+    while not cursor.done:
+        dotted = cursor.peek(1) is TokenType.DOT or (
+            cursor.at and cursor.tokens[cursor.at - 1].token_type is TokenType.DOT
+        )
+        if cursor.word() in _FUNCTIONS_TOO and cursor.kind is not TokenType.STRING and not dotted:
+            return True
+        cursor.at += 1
+    return False
 
 
 def position_in(blocks: Blocks, span: Span) -> int | None:

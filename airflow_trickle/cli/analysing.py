@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 from rich.text import Text
 
+from airflow_trickle.cli.cycles import NO_STATE, states_of_cycles
 from airflow_trickle.cli.explaining import explain_delta
 from airflow_trickle.cli.opening import (
     NoPipeline,
@@ -101,33 +102,45 @@ def sccs(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Show the cycles: the strongly connected components."""
+    """Show the cycles: the strongly connected components.
+
+    Iterations are those of the last refresh that brought the cycle to its fixed point. All times are UTC.
+    """
     from airflow_trickle.plan.overview import sccs_overview
 
     project = planned(path)
-    found = sccs_overview(project)
+    states, unanswered = states_of_cycles(project)
+    found = [{**each, **states.get(each["id"], NO_STATE)} for each in sccs_overview(project)]
     shown = found if everything else [each for each in found if each["cyclic"]]
     if as_json:
-        print_json({"sccs": found, "errors": _errors(project.problems)})
+        print_json({"sccs": found, "catalog_errors": unanswered, "errors": _errors(project.problems)})
     elif shown:
-        rows = (
-            (
-                each["id"],
-                _yes_or_no(each["cyclic"]),
-                _yes_or_no(each["monotone"], bad="no"),
-                each["max_iterations"],
-                ", ".join(each["members"]),
-            )
-            for each in shown
-        )
-        print_table(out, ["scc", "cyclic", "monotone", "iterations", "tables"], rows)
+        print_table(out, _SCC_COLUMNS, (_scc_row(each) for each in shown))
         for each in shown:
             _print_mutual(each)
+        for message in unanswered:
+            out.print(Text(f"note: it is not known how cycles stand: {message}", "yellow"))
         _blank_line(project)
     elif found:
         out.print(f"There are no cycles: {counted(len(found), 'table')}, each by itself.")
         _blank_line(project)
     _end(project, as_json=as_json)
+
+
+_SCC_COLUMNS = ["scc", "cyclic", "monotone", "cap", "iterations", "converged", "status", "tables"]
+
+
+def _scc_row(part: dict[str, Any]) -> tuple[Any, ...]:
+    return (
+        part["id"],
+        _yes_or_no(part["cyclic"]),
+        _yes_or_no(part["monotone"], bad="no"),
+        part["max_iterations"],
+        part["last_iterations"],
+        part["converged_at"].strftime("%Y-%m-%d %H:%M:%S") if part["converged_at"] else None,
+        part["status"],
+        ", ".join(part["members"]),
+    )
 
 
 def groups(path: PathArgument = Path("dags"), as_json: AsJson = False) -> None:

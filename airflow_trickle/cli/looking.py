@@ -9,6 +9,7 @@ import typer
 from rich.text import Text
 
 from airflow_trickle import clock
+from airflow_trickle.cli.cycles import print_traces, traces_of
 from airflow_trickle.cli.opening import (
     UnknownTable,
     did_you_mean,
@@ -65,14 +66,14 @@ def status(
     elif not found:
         out.print("No stream table was refreshed yet; `trickle run` does it.")
     else:
-        print_table(
-            out,
-            ["table", "pipeline", "status", "epoch", "staleness", "refreshed", "changed", "mode", "last error"],
-            (_status_row(each) for each in found),
-        )
+        # Only cycles and recursive queries are refreshed in passes.
+        passes = any(each.last_iterations is not None for each in found)
+        columns = ["table", "pipeline", "status", "epoch", "staleness", "refreshed", "changed", "mode"]
+        columns += [*(["iterations"] if passes else []), "last error"]
+        print_table(out, columns, (_status_row(each, passes=passes) for each in found))
 
 
-def _status_row(status: TableStatus) -> tuple[Any, ...]:
+def _status_row(status: TableStatus, *, passes: bool) -> tuple[Any, ...]:
     word = str(status.status)
     return (
         status.identifier,
@@ -83,6 +84,7 @@ def _status_row(status: TableStatus) -> tuple[Any, ...]:
         _time(status.refreshed_at),
         _time(status.changed_at),
         status.mode,
+        *((status.last_iterations,) if passes else ()),
         Text(" ".join(status.error.split()), "red") if status.error else None,
     )
 
@@ -104,6 +106,9 @@ def _status_json(status: TableStatus) -> dict[str, Any]:
         "refreshed_at": status.refreshed_at,
         "changed_at": status.changed_at,
         "staleness_seconds": _seconds(status.effective_at),
+        "last_fixpoint_iterations": status.last_iterations,
+        "converged_at": status.converged_at,
+        "behind": list(frontier.behind) if frontier else [],
         "error": status.error,
     }
 
@@ -132,6 +137,9 @@ def history(
     limit: Annotated[
         int, typer.Option("--limit", "-n", min=1, metavar="NUMBER", help="At most so many refreshes.")
     ] = 20,
+    iterations: Annotated[
+        bool, typer.Option("--iterations", help="Show what each pass over a cycle or a recursive query changed.")
+    ] = False,
     catalog: CatalogName = None,
     as_json: AsJson = False,
 ) -> None:
@@ -144,10 +152,13 @@ def history(
     with lakehouse(catalog) as lake:
         identifier = _with_history(lake, table) if table else None
         rows = read_history(lake, identifier=identifier, pipeline=pipeline, limit=limit)
+        traces = traces_of(lake, identifier, pipeline, limit) if iterations else []
         if not rows and pipeline is not None:
             known = (row["pipeline"] for row in read_history(lake, identifier=identifier, limit=_FAR_BACK))
             require_pipeline(pipeline, known, f"in the history of catalog '{lake.name}'")
-    if as_json:
+    if iterations:
+        print_traces(traces, as_json=as_json)
+    elif as_json:
         print_json([_history_json(row) for row in rows])
     elif not rows:
         out.print("Nothing was refreshed yet; `trickle run` does it.")

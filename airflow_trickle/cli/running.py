@@ -24,7 +24,7 @@ from airflow_trickle.cli.opening import (
     use_spark,
 )
 from airflow_trickle.cli.opening import require_pipeline as require
-from airflow_trickle.cli.output import AsJson, complain, err, error_json, out, print_json
+from airflow_trickle.cli.output import AsJson, complain, counted, err, error_json, out, print_json
 from airflow_trickle.cli.tables import print_table, seconds
 from airflow_trickle.errors import DefinitionError, SourceMissing, TickFailed, TrickleError
 
@@ -196,6 +196,9 @@ def _progress(pipeline: Pipeline, *, quiet: bool) -> Iterator[dict[str, Any]]:
         yield {
             "starting": lambda table: progress.update(bar, description=f"{pipeline.name}: {table}"),
             "done": lambda _result: progress.advance(bar),
+            "progress": lambda unit, one: progress.update(
+                bar, description=f"{pipeline.name}: {unit}, pass {one.number}: {counted(one.total, 'row')} changed"
+            ),
         }
 
 
@@ -203,16 +206,25 @@ def _print(plan: Plan, results: Iterable[TableResult], error: TrickleError | Non
     """What a tick did, table by table, and what went wrong."""
     if listed := list(results):
         out.print(Text(f"Pipeline {plan.pipeline}", "bold"))
-        print_table(
-            out,
-            ["table", "mode", "rows in", "inserted", "deleted", "seconds", "reason"],
-            (
-                (r.table, _mode(r), r.rows_in, r.rows_inserted, r.rows_deleted, seconds(r.seconds), _why(r))
-                for r in listed
-            ),
-        )
+        # Only cycles and recursive queries are refreshed in passes.
+        passes = any(result.iterations for result in listed)
+        columns = ["table", "mode", "rows in", "inserted", "deleted", *(["iterations"] if passes else [])]
+        print_table(out, [*columns, "seconds", "reason"], (_row(result, passes=passes) for result in listed))
     if error is not None:
         complain(error, as_json=False)
+
+
+def _row(result: TableResult, *, passes: bool) -> tuple[Any, ...]:
+    return (
+        result.table,
+        _mode(result),
+        result.rows_in,
+        result.rows_inserted,
+        result.rows_deleted,
+        *((result.iterations or None,) if passes else ()),
+        seconds(result.seconds),
+        _why(result),
+    )
 
 
 def _mode(result: TableResult) -> Text:

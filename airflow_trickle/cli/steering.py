@@ -1,4 +1,4 @@
-"""``trickle reset`` and ``drop``."""
+"""``trickle suspend``, ``resume``, ``reset`` and ``drop``."""
 
 from __future__ import annotations
 
@@ -18,15 +18,68 @@ Tables = Annotated[list[str], typer.Argument(metavar="TABLE", help="Stream table
 
 def register(app: typer.Typer) -> None:
     """Add the commands of this file."""
+    app.command()(suspend)
+    app.command()(resume)
     app.command()(reset)
     app.command()(drop)
+
+
+def suspend(tables: Tables, catalog: CatalogName = None, as_json: AsJson = False) -> None:
+    """Leave tables as they are until they are resumed.
+
+    The tables of a cycle are refreshed together: with one of them suspended none is. What reads a suspended
+    table goes on with its last good state, and says so.
+    """
+    from airflow_trickle.engine.steer import suspend as suspend_table
+
+    with lakehouse(catalog) as lake:
+        found = _found(lake, tables)
+        for each in found:
+            suspend_table(lake, each)
+    names = [each.identifier for each in found]
+    if as_json:
+        print_json({"suspended": names})
+        return
+    for each in found:
+        out.print(f"{each.identifier}: suspended, until: trickle resume {each.name}")
+
+
+def resume(
+    tables: Annotated[
+        list[str] | None, typer.Argument(metavar="TABLE", help="Stream tables, by name or as namespace.name.")
+    ] = None,
+    everything: Annotated[bool, typer.Option("--all", help="All that are held.")] = False,
+    catalog: CatalogName = None,
+    as_json: AsJson = False,
+) -> None:
+    """Refresh tables again that were suspended or halted.
+
+    The next tick does it. A cycle that did not settle is resumed as a whole, whichever of its tables is named.
+    """
+    from airflow_trickle.engine.steer import resume as resume_tables
+    from airflow_trickle.lakehouse.state import read_status
+
+    if bool(tables) == everything:
+        raise typer.BadParameter("name the stream tables to resume, or give --all for all.", param_hint="TABLE")
+    with lakehouse(catalog) as lake:
+        found = list(read_status(lake).values()) if everything else _found(lake, tables or [])
+        resumed = [each.identifier for each in resume_tables(lake, found)]
+    if as_json:
+        print_json({"resumed": resumed})
+        return
+    for name in resumed:
+        out.print(f"{name}: the next tick refreshes it again.")
+    if everything and not resumed:
+        out.print("No stream table is suspended or halted.")
+    for name in (each.identifier for each in found if not everything and each.identifier not in resumed):
+        out.print(f"{name}: it was neither suspended nor halted.")
 
 
 def reset(tables: Tables, catalog: CatalogName = None, as_json: AsJson = False) -> None:
     """Let the next tick compute tables anew.
 
-    Their rows stay until then. Also the way to take over a stream table that somebody else wrote to: the
-    next tick publishes what its query says, and undoes those changes.
+    Their rows stay until then. What was suspended or halted is resumed. Also the way to take over a stream
+    table that somebody else wrote to: the next tick publishes what its query says, and undoes those changes.
     """
     from airflow_trickle.engine.steer import reset as reset_table
 

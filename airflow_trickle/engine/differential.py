@@ -69,7 +69,7 @@ class ChangeFinder:
         Raises:
             NotInBlocks: the query cannot be refreshed from changes.
         """
-        blocks, query = blocks_of(self.step.query)
+        blocks, query = blocks_of(self.step.query, recursion=True)
         states = {name: states_of(self.spark, self.bench, one, self._opened) for name, one in self.inputs.items()}
         tables = {ref.start: InputViews(states[ref.identifier], ref.alias) for ref in self.step.references}
         published = self._published()

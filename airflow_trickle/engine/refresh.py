@@ -102,7 +102,7 @@ def _refresh_unit(
     """Refresh the tables of a unit, unless it is held."""
     if (hold := hold_of(runs[0].lake, step)) is not None:
         return hold.results(step)
-    if step.kind is UnitKind.CYCLE:
+    if step.kind is UnitKind.CYCLE or (step.kind is UnitKind.TABLE and step.tables[0].recursive):
         from airflow_trickle.engine.fixpoint.cycle import refresh_cycle
 
         first = runs[0]

@@ -1,6 +1,9 @@
-"""Steering stream tables by hand: reset and drop."""
+"""Steering stream tables by hand: suspend, resume, reset and drop."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
 
 from pyiceberg.table import Table
 from sqlalchemy import delete, select
@@ -11,19 +14,74 @@ from airflow_trickle.lakehouse.catalog import CATALOG_ROWS, Lakehouse, split_ide
 from airflow_trickle.lakehouse.commit import OWNED
 from airflow_trickle.lakehouse.files import delete_folder
 from airflow_trickle.lakehouse.leases import holding, require
-from airflow_trickle.lakehouse.state import TableStatus, forget, read_status, write_status
+from airflow_trickle.lakehouse.state import CAPTURE, TableStatus, forget, read_status, write_status
 from airflow_trickle.results import Status
+
+
+class NoStreamTable(TrickleError):
+    """This cannot be done to the mirror of a captured source: name a stream table."""
 
 
 class StillRead(TrickleError):
     """Other stream tables read this one: change their queries first, or drop them too."""
 
 
+def suspend(lake: Lakehouse, status: TableStatus) -> None:
+    """Leave a table, and what is refreshed together with it, as it is until it is resumed.
+
+    Raises:
+        NoStreamTable: it is the mirror of a captured source.
+    """
+    if status.mode == CAPTURE:
+        raise NoStreamTable(
+            f"Table {status.identifier} is the mirror of a captured source; only stream tables can be suspended. "
+            f"To hold up everything, pause the DAG."
+        )
+    # A refresh that is at work would end the suspension with its commit.
+    with holding(lake, [status.identifier], "trickle suspend") as leases, lake.database.transaction() as connection:
+        require(lake, connection, leases[status.identifier])
+        write_status(lake, connection, status.identifier, status=Status.SUSPENDED.value)
+
+
+def resume(lake: Lakehouse, tables: Iterable[TableStatus]) -> list[TableStatus]:
+    """Let the next tick refresh tables again; returns those that were held.
+
+    A cycle that did not settle is resumed as a whole, whichever of its tables is named; but a table of it that was
+    suspended besides stays so until it is named itself.
+    """
+    wanted = {status.identifier: status for status in tables}
+    halted = {status.halted for status in wanted.values() if status.halted is not None}
+    held = [
+        status
+        for status in read_status(lake).values()
+        if status.halted in halted or (status.identifier in wanted and status.is_held)
+    ]
+    resumed = []
+    for status in held:
+        stays = status.status is Status.SUSPENDED and status.identifier not in wanted
+        with holding(lake, [status.identifier], "trickle resume") as leases, lake.database.transaction() as connection:
+            require(lake, connection, leases[status.identifier])
+            write_status(lake, connection, status.identifier, **({"halted": None} if stays else _released(status)))
+        if not stays:
+            resumed.append(status)
+    return resumed
+
+
+def _released(status: TableStatus) -> dict[str, Any]:
+    """The columns of a table that is held no longer."""
+    present = Status.INITIALIZING if status.frontier is None else Status.ACTIVE
+    mended = {"error": None, "error_at": None} if status.halted is not None else {}
+    return {"status": present.value, "halted": None, **mended}
+
+
 def reset(lake: Lakehouse, status: TableStatus) -> None:
     """Forget how far a table has read: the next tick recomputes it and publishes what differs.
 
-    The rows stay visible meanwhile. Also the way to take over after somebody else wrote to the table.
+    The rows stay visible meanwhile. Also the way to take over after somebody else wrote to the table. A table that
+    was held is so no longer, nor is the cycle that it is part of.
     """
+    if status.halted is not None:
+        resume(lake, [status])
     with holding(lake, [status.identifier], "trickle reset") as leases:
         table = _ours(lake, status.identifier)
         with lake.database.transaction() as connection:
@@ -40,6 +98,8 @@ def reset(lake: Lakehouse, status: TableStatus) -> None:
                 error=None,
                 error_at=None,
                 kept=None,
+                halted=None,
+                waits_for=(),
                 metadata_location=table.metadata_location if table else None,
                 snapshot_id=table.metadata.current_snapshot_id if table else None,
                 schema_id=table.metadata.current_schema_id if table else None,

@@ -15,9 +15,9 @@ from pyiceberg.serializers import FromInputFile
 from pyiceberg.table import Table
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.utils.config import Config
-from sqlalchemy import Connection, event, or_, select
+from sqlalchemy import Connection, event, make_url, or_, select
 from sqlalchemy import Table as SqlTable
-from sqlalchemy.exc import IntegrityError, SQLAlchemyError
+from sqlalchemy.exc import ArgumentError, IntegrityError, SQLAlchemyError
 
 from airflow_trickle.definition.settings import trickle_home
 from airflow_trickle.errors import CatalogUnavailable, WarehouseUnavailable
@@ -160,6 +160,15 @@ def catalog_properties(name: str) -> dict[str, str]:
         home = _embedded_home()
         return {"uri": f"sqlite:///{home / 'catalog.db'}", "warehouse": f"file://{home / 'warehouse'}"}
     return {key: str(value) for key, value in configured.items()}
+
+
+def was_opened(name: str) -> bool:
+    """Whether there may be anything in a catalog: a file of SQLite is made by who opens it first."""
+    try:
+        url = make_url(catalog_properties(name).get("uri", ""))
+    except ArgumentError:
+        return True  # whoever opens it is told what is wrong with its address
+    return url.get_backend_name() != "sqlite" or Path(url.database or "").exists()
 
 
 def open_lakehouse(name: str = "trickle", **overrides: str) -> Lakehouse:

@@ -91,3 +91,13 @@ def read_iterations(
         Trace(pipeline, tick_id, unit, clock.moment_of(at), tuple(passes))
         for (pipeline, tick_id, unit, at), passes in found.items()
     ]
+
+
+def units_of(lake: Lakehouse, *, pipeline: str, table: str) -> list[str]:
+    """The units of a pipeline that a table was part of when passes were written down."""
+    columns = iterations.c
+    query = select(columns.unit, columns.changes).where(
+        columns.catalog == lake.name, columns.pipeline == pipeline, columns.number == 1
+    )
+    with lake.database.reading() as connection:
+        return sorted({unit for unit, changes in connection.execute(query.distinct()) if table in json.loads(changes)})

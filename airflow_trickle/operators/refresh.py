@@ -14,6 +14,8 @@ from airflow_trickle.tick import Tick
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
+    from airflow_trickle.lakehouse.catalog import Lakehouse
+    from airflow_trickle.results import TableResult
     from airflow_trickle.spark.session import SparkProvider
 
 
@@ -41,19 +43,25 @@ class RefreshOperator(BaseOperator):
 
     def execute(self, context: Context) -> list[dict[str, Any]]:
         """Refresh, and return what became of each table."""
-        from airflow_trickle.engine.refresh import refresh
         from airflow_trickle.hooks.spark import TrickleSparkHook
         from airflow_trickle.lakehouse.catalog import open_lakehouse
         from airflow_trickle.spark.session import SparkProvider
 
-        with told_in_words():
+        with told_in_words(pipeline=self.dag_id, cap=self.step.max_iterations):
             tick = self._tick(context)
             target = TrickleSparkHook(self.spark_conn_id).get_conn()
             with open_lakehouse(self.catalog) as lake, SparkProvider(target) as spark:
                 self._spark = spark
                 full = bool(context["params"].get("full_refresh", False))
-                results = refresh(lake, self.step, tick, spark, full_refresh=full)
+                results = self._refreshed(context, lake, tick, spark, full)
         return [result.model_dump(mode="json") for result in results]
+
+    def _refreshed(
+        self, context: Context, lake: Lakehouse, tick: Tick, spark: SparkProvider, full: bool
+    ) -> tuple[TableResult, ...]:
+        from airflow_trickle.engine.refresh import refresh
+
+        return refresh(lake, self.step, tick, spark, full_refresh=full)
 
     def _tick(self, context: Context) -> Tick:
         pinned = context["ti"].xcom_pull(task_ids=self.pin_task_id)

@@ -80,6 +80,8 @@ class TableStep(_Step):
     cluster_by: tuple[str, ...] = ()
     #: Columns of which only the best value is kept for each combination of the others, in a cycle: ``min`` or ``max``.
     lattice: dict[str, str] = {}
+    #: Whether its query has a CTE that reads itself.
+    recursive: bool = False
     #: In the order of ``inputs``.
     edges: tuple[EdgeStep, ...] = ()
     stratum: int = 0

@@ -68,6 +68,7 @@ class TableSteps:
             tags=table.tags,
             partition_by=table.partition_by,
             cluster_by=table.cluster_by,
+            recursive=node.recursive,
             lattice=dict(table.lattice),
             edges=tuple(_edge(ref, node.edges[ref.identifier.casefold()], node) for ref in inputs),
             stratum=self._analysis.strata.level[node.key],

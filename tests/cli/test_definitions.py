@@ -13,8 +13,8 @@ GOOD = "pipeline: good\nschedule: 1h\nsources: [t]\nstream_tables:\n  a:\n    qu
 SLIP = "pipeline: slip\nstream_tables:\n  b:\n    quary: SELECT 1\n"
 ALLOWED = (
     "Allowed keys: cluster_by, description, diamond_consistency, diamond_schedule_policy, lattice, "
-    "max_fixpoint_iterations, mutual_recursion, owner, partition_by, query, query_file, refresh_mode, schedule "
-    "and tags."
+    "max_fixpoint_iterations, mutual_recursion, owner, partition_by, query, query_file, refresh_mode, schedule and "
+    "tags."
 )
 
 

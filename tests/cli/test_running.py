@@ -99,6 +99,9 @@ def _look(shop: Shell, between: str) -> None:
         "refreshed_at",
         "changed_at",
         "staleness_seconds",
+        "last_fixpoint_iterations",
+        "converged_at",
+        "behind",
         "error",
     ]
     assert (best["table"], best["status"], best["epoch"], best["error"]) == ("best", "ACTIVE", 2, None)

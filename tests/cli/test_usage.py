@@ -15,7 +15,20 @@ from airflow_trickle import __version__
 from airflow_trickle.cli import app
 from tests.cli.conftest import Shell
 
-COMMANDS = ["init", "validate", "plan", "run", "verify", "status", "history", "show", "reset", "drop"]
+COMMANDS = [
+    "init",
+    "validate",
+    "plan",
+    "run",
+    "verify",
+    "status",
+    "history",
+    "show",
+    "suspend",
+    "resume",
+    "reset",
+    "drop",
+]
 COMMANDS += ["explain", "graph", "strata", "sccs", "groups", "decompose"]
 
 

@@ -11,6 +11,7 @@ from airflow.sdk import DAG
 from airflow_trickle.dag_factory import build_dags
 from airflow_trickle.errors import DefinitionError
 from airflow_trickle.operators.broken import BrokenDefinitionOperator
+from airflow_trickle.operators.failures import DidNotSettle
 from tests.dag_factory.conftest import SHOP
 
 Write = Callable[[dict[str, str]], Path]
@@ -113,3 +114,34 @@ def test_callbacks_go_to_the_run(write: Write, monkeypatch: pytest.MonkeyPatch) 
 
     assert dag.on_failure_callback.__name__ == "alert"
     assert type(dag.on_success_callback).__name__ == "Praise"
+
+
+def test_the_callback_for_what_does_not_settle_goes_to_the_tasks(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = write(
+        {
+            "shop.yaml": SHOP + "on_non_convergence_callback: trickle_non_convergence.alert\n",
+            "trickle_non_convergence.py": "heard = []\ndef alert(context): heard.append(context)\n",
+        }
+    )
+    monkeypatch.syspath_prepend(folder)
+
+    dag = by_id(folder)["shop"]
+
+    assert not dag.has_on_failure_callback
+    callbacks = {task.task_id: task.on_failure_callback for task in dag.tasks}
+    assert not callbacks.pop("pin")
+    assert sorted(callbacks) == ["best", "names", "totals"]
+    ((callback,), *_) = callbacks.values()
+    callback({"exception": ValueError("something else")})
+    failure = DidNotSettle("no", {"unit": "names"})
+    callback({"exception": failure, "dag": dag})
+    import trickle_non_convergence  # type: ignore[import-not-found]
+
+    assert trickle_non_convergence.heard == [{"exception": failure, "dag": dag, "trickle": {"unit": "names"}}]
+
+
+def test_a_callback_for_what_does_not_settle_must_exist(write: Write) -> None:
+    dags = by_id(write({"shop.yaml": SHOP + "on_non_convergence_callback: no_such_module.alert\n"}))
+
+    (task,) = dags["trickle_broken__shop"].tasks
+    assert "on_non_convergence_callback: 'no_such_module.alert' cannot be imported" in str(task.problems[0])

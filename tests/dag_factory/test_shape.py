@@ -82,7 +82,6 @@ def test_a_single_stratum_needs_no_task_group(write: Write) -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        (CYCLE, "'a' and 'b' form a cycle, and this version cannot bring a cycle to its fixed point yet."),
         (
             DIAMOND,
             "'left_arm', 'right_arm' and 'both' form a diamond that is to be published in one commit, which this "
@@ -106,6 +105,41 @@ def test_what_cannot_be_run_yet_is_refused_with_the_reason_beside_the_others(
     assert reason in str(dags["trickle_broken__later"].doc_md)
     with pytest.raises(DefinitionError, match=r"later\.yaml"):
         build_dags(folder, {}, strict=True)
+
+
+def test_a_cycle_is_one_task(write: Write) -> None:
+    more = (
+        "  counted: {query: SELECT COUNT(*) AS n FROM a}\n"
+        "  own: {query: SELECT dst FROM own UNION SELECT dst FROM edges}\n"
+    )
+    (dag,) = build_dags(write({"reach.yaml": CYCLE + more}), {}, strict=True)
+
+    kinds = {task.task_id: type(task).__name__ for task in dag.tasks}
+    assert kinds == {
+        "pin": "PinOperator",
+        "cycle_a": "FixpointOperator",
+        "cycle_own": "FixpointOperator",
+        "counted": "RefreshOperator",
+    }
+    cycle = dag.get_task("cycle_a")
+    assert [table.name for table in cycle.step.tables] == ["a", "b"]
+    assert (sorted(cycle.upstream_task_ids), sorted(cycle.downstream_task_ids)) == (["pin"], ["counted"])
+    assert cycle.doc_md is not None
+    assert cycle.doc_md.startswith(
+        "`a`, `b` read each other: refreshed in passes until one changes nothing, at most 100, and published in one "
+        "commit. What each pass changed is the XCom `iterations`.\n\n### `a`\n"
+    )
+    assert str(dag.get_task("cycle_own").doc_md).startswith("`own` reads itself: refreshed in passes")
+
+
+def test_a_recursive_query_is_a_task_like_any_other(write: Write) -> None:
+    text = (
+        "pipeline: r\nsources: [s]\nstream_tables:\n  t:\n    query: WITH RECURSIVE c AS (SELECT x FROM s UNION "
+        "SELECT x FROM c) SELECT x FROM c\n"
+    )
+    (dag,) = build_dags(write({"r.yaml": text}), {}, strict=True)
+
+    assert {task.task_id: type(task).__name__ for task in dag.tasks} == {"pin": "PinOperator", "t": "RefreshOperator"}
 
 
 def test_a_diamond_that_is_dissolved_is_run_table_by_table(write: Write) -> None:

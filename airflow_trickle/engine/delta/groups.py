@@ -18,6 +18,7 @@ from airflow_trickle.blocks.expressions import (
     has_rows_frame,
     has_sliding_window,
     is_one_word,
+    may_not_move,
     partition_keys,
     position_in,
     window_of,
@@ -91,7 +92,9 @@ def touched_by(block: Block) -> Touched:
             return Touched((), ())
         found = [(key, None) for key in partitions[0]]
     keys = [key for key, _ in found]
-    if any(True for _ in blocks.subqueries(*keys)) or any(has_sliding_window(blocks, key) for key in keys):
+    # Which rows have the keys is asked in a subquery.
+    odd = any(has_sliding_window(blocks, key) or may_not_move(blocks, key) for key in keys)
+    if odd or any(True for _ in blocks.subqueries(*keys)):
         return Touched((), ())
     shown = tuple(_shown_at(block, key) if at is None else at for key, at in found)
     return Touched(tuple(key for key, _ in found), shown)

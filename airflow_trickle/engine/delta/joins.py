@@ -16,6 +16,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from airflow_trickle.algebra.nodes import JoinKind
+from airflow_trickle.blocks.expressions import may_not_move
 from airflow_trickle.blocks.shapes import Derived, FromItem, NotInBlocks, Select, TableName
 from airflow_trickle.engine.delta.context import Context, Scope, Version
 from airflow_trickle.engine.delta.narrowing import Narrowing
@@ -112,13 +113,15 @@ class Joins:
                 return "true"  # the names may be those of columns of a third relation too
             names = ", ".join(item.using)
             return f"({names}) IN (SELECT {names} FROM {self._bare(at, Version.DELTA)})"
-        if self._catches_names([at]):
+        if self._catches_names([at]) or self._may_not_move(item):
             return "true"
         on = "true" if item.on is None else self._context.expression(item.on, Version.NEW, self._scope)
         return f"EXISTS (SELECT 1 FROM {self.source(at, Version.DELTA)} WHERE {on})"
 
     def _has_partner_in(self, prefix: list[Term], at: int, item: FromItem) -> str:
         """Whether a row of the right side has a partner in any of some terms over the left side."""
+        if self._may_not_move(item):
+            raise NotInBlocks("a name in ON of a join may be that of a function", item.relation.span.start)
         if self._catches_names(list(range(at))):
             why = "a column has the name of another relation of the join"
             raise NotInBlocks(why, item.relation.span.start)
@@ -128,6 +131,9 @@ class Joins:
             where = " AND ".join(f"({part})" for part in (*term.conditions, on))
             parts.append(f"EXISTS (SELECT 1 FROM {self.from_text(term)} WHERE {where})")
         return parts[0] if len(parts) == 1 else f"({' OR '.join(parts)})"
+
+    def _may_not_move(self, item: FromItem) -> bool:
+        return item.on is not None and may_not_move(self._context.blocks, item.on)
 
     def _catches_names(self, inside: list[int]) -> bool:
         """Whether ON, moved into a subquery over some relations, could take another relation for a column of theirs."""

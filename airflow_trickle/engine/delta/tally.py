@@ -10,31 +10,21 @@ no part in this. Minima and maxima are not in the lines but in the published row
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from airflow_trickle.blocks.expressions import folded
-from airflow_trickle.blocks.parse import Blocks
+from airflow_trickle.blocks.expressions import folded, position_in
 from airflow_trickle.blocks.shapes import Call, Span
 from airflow_trickle.engine.delta.context import LINES_FAIL, Change, Published, Version, replaced, weighted
 from airflow_trickle.engine.delta.extremes import Extremes
 from airflow_trickle.engine.delta.keys import key_name, published_among
 from airflow_trickle.engine.delta.selects import Block
-from airflow_trickle.engine.delta.tally_parts import WHOLE, Part, is_simple, part_of, typed
+from airflow_trickle.engine.delta.tally_parts import WHOLE, Part, has_no_names, part_of, typed
 from airflow_trickle.engine.delta.terms import Term, all_of
 from airflow_trickle.engine.zset import RESERVED, quoted
 
 _ROWS = f"{RESERVED}n"
 #: Up to here doubles count exactly.
 _EXACT_DOUBLES = 2**53
-
-
-@dataclass(frozen=True)
-class _Piece:
-    """A part of an expression's text that stands for a key or an aggregate."""
-
-    span: Span
-    text: str
 
 
 class Tally:
@@ -187,8 +177,8 @@ class Tally:
     def result(self, lines: str) -> str:
         """The rows of the result, out of one line for each group."""
         select = self._block.select
-        # Names of our own first: a name of the query that is no key must not find a column before it.
-        items = [f"{self._said(item.span)} AS {RESERVED}i{at}" for at, item in enumerate(select.items)]
+        # By names of our own first, so that nothing in an item can mean an item before it.
+        items = [f"{self._item(item.span)} AS {RESERVED}i{at}" for at, item in enumerate(select.items)]
         named = [
             f"{RESERVED}i{at} AS {item.alias or quoted(f'{RESERVED}i{at}')}" for at, item in enumerate(select.items)
         ]
@@ -203,43 +193,21 @@ class Tally:
         wrong = " OR ".join(f"{name} < 0" for name in self._columns if name[len(RESERVED)] in "nca")
         return f"IF({wrong}, CAST(raise_error('{LINES_FAIL} the sums of a group do not add up') AS BOOLEAN), true)"
 
-    def _said(self, span: Span) -> str:
-        """An expression over keys and aggregates, said over lines."""
-        text, at = [], span.start
-        for piece in self._pieces(span):
-            text += [self._block.context.blocks.text[at : piece.span.start], piece.text]
-            at = piece.span.end
-        return "".join([*text, self._block.context.blocks.text[at : span.end]])
-
-    def _pieces(self, span: Span) -> Iterator[_Piece]:
+    def _item(self, span: Span) -> str:
+        """A column of the result, said over lines: a key as a whole, or made of aggregates."""
         blocks = self._block.context.blocks
-        wanted = sorted(
-            ((_words(blocks, key), name) for key, name in zip(self._keys, self._names, strict=True)),
-            key=lambda pair: -len(pair[0]),
-        )
-        cursor = blocks.cursor(span)
-        begin = cursor.at
-        while not cursor.done:
-            start = cursor.tokens[cursor.at].start
-            call = next((call for call in self._calls if call.start == start), None)
-            if call is not None:
-                yield _Piece(call, self._answer(self._calls[call]))
-                while not cursor.done and cursor.tokens[cursor.at].start < call.end:
-                    cursor.at += 1
-                continue
-            for words, name in wanted:
-                ahead = cursor.tokens[cursor.at : min(cursor.at + len(words), cursor.end)]
-                same = [_word(blocks, token.start, token.end + 1) for token in ahead] == words
-                if (
-                    same
-                    and not cursor.is_dotted(len(words))
-                    and (_is_one_thing(words) or cursor.stands_alone(len(words), begin))
-                ):
-                    yield _Piece(Span(ahead[0].start, ahead[-1].end + 1), name)
-                    cursor.at += len(words)
-                    break
-            else:
-                cursor.at += 1
+        words = folded(blocks, span)
+        same = (name for key, name in zip(self._keys, self._names, strict=True) if folded(blocks, key) == words)
+        return next(same, None) or self._said(span)
+
+    def _said(self, span: Span) -> str:
+        """An expression without names beside its aggregates, said over lines."""
+        text, at = [], span.start
+        for call in sorted(self._calls, key=lambda call: call.start):
+            if span.start <= call.start and call.end <= span.end:
+                text += [self._block.context.blocks.text[at : call.start], self._answer(self._calls[call])]
+                at = call.end
+        return "".join([*text, self._block.context.blocks.text[at : span.end]])
 
     def _answer(self, part: Part) -> str:
         count = f"{RESERVED}c{part.number}"
@@ -266,37 +234,13 @@ class Tally:
         return f"CASE WHEN {count} > 0 THEN {text} END"
 
 
-def _is_one_thing(words: list[str]) -> bool:
-    """Whether no operator around an expression can take a part of it: a name, with dots, or a call and no more.
-
-    >>> _is_one_thing(["t", ".", "k"]), _is_one_thing(["upper", "(", "k", ")"]), _is_one_thing(["k", "+", "1"])
-    (True, True, False)
-    """
-    if all(word == "." if at % 2 else word.strip("`").isidentifier() for at, word in enumerate(words)):
-        return len(words) % 2 == 1
-    depth = 0
-    for at, word in enumerate(words[1:], 1):
-        depth += (word == "(") - (word == ")")
-        if depth == 0:
-            # NOT (a) IS NULL is NOT ((a) IS NULL).
-            return words[0].isidentifier() and words[0] != "not" and words[1] == "(" and at == len(words) - 1
-    return len(words) == 1
-
-
-def _words(blocks: Blocks, span: Span) -> list[str]:
-    cursor = blocks.cursor(span)
-    return [_word(blocks, token.start, token.end + 1) for token in cursor.tokens[cursor.at : cursor.end]]
-
-
-def _word(blocks: Blocks, start: int, end: int) -> str:
-    word = blocks.text[start:end]
-    return word if "'" in word or '"' in word else word.casefold()
-
-
 def tally_of(
     block: Block, keys: tuple[Span, ...], shown: tuple[int | None, ...] | None, calls: list[Call]
 ) -> Tally | None:
-    """How a SELECT with groups is kept as lines; None if an aggregate of it cannot be.
+    """How a SELECT with groups is kept as lines; None if it cannot be.
+
+    A column is a key as a whole, or an expression whose only names are inside of aggregates: over lines it then says
+    the same. A key inside a larger expression would need to be found there, and names are easily mistaken.
 
     Args:
         block: The SELECT.
@@ -305,11 +249,16 @@ def tally_of(
         calls: Its aggregates.
     """
     select, blocks = block.select, block.context.blocks
-    said = [*(item.span for item in select.items), *([select.having] if select.having is not None else [])]
-    odd = any(item.star is not None for item in select.items) or not all(
-        is_simple(block, span, keys, calls) for span in said
-    )
-    if odd or select.qualify is not None or select.sets or (select.group is not None and not keys):
+    if any(item.star is not None for item in select.items) or select.qualify is not None or select.sets:
+        return None
+    # A number as a key would be read as a position.
+    if (select.group is not None and not keys) or any(position_in(blocks, key) is not None for key in keys):
+        return None
+    words = {folded(blocks, key) for key in keys}
+    made = [item.span for item in select.items if folded(blocks, item.span) not in words]
+    if select.having is not None:
+        made.append(select.having)
+    if not all(has_no_names(blocks, span, calls) for span in made):
         return None
     parts: dict[tuple[str, str, str], Part] = {}
     found: dict[Span, Part] = {}

@@ -12,7 +12,8 @@ from sqlalchemy import Connection
 
 from airflow_trickle.engine.decide import Decision
 from airflow_trickle.engine.fixpoint.decide import UnitDecision
-from airflow_trickle.engine.fixpoint.ranks import Ranks, write_lines
+from airflow_trickle.engine.fixpoint.ranks import Ranks, write_counts, write_lines
+from airflow_trickle.engine.fixpoint.rows import Rows
 from airflow_trickle.engine.fixpoint.solve import Solution
 from airflow_trickle.engine.fixpoint.tables import TableChanges
 from airflow_trickle.engine.fixpoint.unit import UnitRun
@@ -152,7 +153,13 @@ class _Publisher:
         own = {key: rows for key, rows in self.solution.rows.items() if rows.member.text.step.identifier == name}
         found = {}
         for number, (key, rows) in enumerate(own.items()):
-            lines = write_lines(rows, self.solution.lines.get(key), table.staging, number, table.target.table.io)
+            before, io = self.solution.lines.get(key), table.target.table.io
+            if isinstance(rows, Rows):
+                lines = write_lines(rows, before, table.staging, number, io)
+            elif rows.member.step is None:
+                lines = write_counts(rows, before, table.staging, number, io)
+            else:
+                continue  # the table itself tells how often its rows are there
             if lines is None:
                 return
             found[key] = lines

@@ -16,6 +16,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyiceberg.io import FileIO
 
+from airflow_trickle.engine.fetch import fetch
+from airflow_trickle.engine.fixpoint.counted import Bag
 from airflow_trickle.engine.fixpoint.rows import Rows
 from airflow_trickle.engine.zset import RESERVED, WEIGHT, quoted
 from airflow_trickle.lakehouse.files import exists, list_files, make_durable, spark_path, spark_pattern
@@ -162,6 +164,27 @@ def write_lines(rows: Rows, before: Lines | None, staging: Staging, number: int,
     )
 
 
+def write_counts(bag: Bag, before: Lines | None, staging: Staging, number: int, io: FileIO) -> Lines | None:
+    """Write how often the rows of a hidden member came or went: such lines are added up when they are read."""
+    if before is None and bag.base is not None:
+        return None
+    net = bag.net()
+    listed = ", ".join([*bag.names, WEIGHT])
+    if net is None:
+        if before is not None:
+            return before
+        net = bag.added_up(f"SELECT *, CAST(0 AS BIGINT) AS {WEIGHT} FROM ({bag.now()})")
+    folder = f"{staging.kept_folder}/{number}"
+    if before is not None and len(before.files) >= _MOST_FILES:
+        net = bag.added_up(f"SELECT {listed} FROM {quoted(str(bag.lines))} UNION ALL SELECT {listed} FROM ({net})")
+        before = None
+    frame = bag.bench.frame(f"SELECT {listed} FROM ({net})")
+    here = fetch(frame)
+    columns = frame.schema.jsonValue()
+    files = _write_rows(here, folder, io) if here is not None else _files(frame, folder, io)
+    return Lines((*(before.files if before is not None else ()), *files), (), columns, 0)
+
+
 def _no_lines(rows: Rows) -> str:
     return f"SELECT *, CAST(0 AS BIGINT) AS {WEIGHT} FROM ({rows.empty()})"
 
@@ -203,8 +226,12 @@ def _write_rows(rows: pa.Table, folder: str, io: FileIO) -> tuple[str, ...]:
 
 
 def _whole(rows: Rows, lines: DataFrame, folder: str, io: FileIO, before: int = 0) -> Lines:
-    columns = lines.schema.jsonValue()
+    files = _files(lines, folder, io)
+    return Lines(files, (), lines.schema.jsonValue(), before + sum(part.count for part in rows.parts))
+
+
+def _files(lines: DataFrame, folder: str, io: FileIO) -> tuple[str, ...]:
     lines.write.mode("overwrite").option("compression", "zstd").parquet(spark_path(folder))
     files = tuple(path for path in list_files(io, folder) if path.endswith(".parquet"))
     make_durable(io, files)
-    return Lines(files, (), columns, before + sum(part.count for part in rows.parts))
+    return files

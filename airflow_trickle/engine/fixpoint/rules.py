@@ -103,6 +103,8 @@ class Member:
     columns: str = ""
     #: Whether no row of it is there twice.
     distinct: bool = False
+    #: Whether it is just the sum of its rules, copies included.
+    is_sum: bool = False
     best: Best | None = None
     rules: tuple[Rule, ...] = ()
     #: Why it has no rules; ``typing`` then has what tells the types of its columns.
@@ -170,7 +172,7 @@ class Finder:
             member.query = core
             member.inside = self._names(member.text, core, inner, member.name)
             member.members_inside = frozenset(self._members_in(member.text, core, member.inside))
-            member.distinct = _is_distinct(core)
+            member.distinct, member.is_sum = _is_distinct(core), _is_sum(core)
             lattice = member.step.lattice if member.step is not None else {}
             if lattice:
                 member.rules = tuple(self._best_rules(member, core, inner, lattice))
@@ -388,6 +390,15 @@ def _is_distinct(query: Query) -> bool:
     if isinstance(body, SetOperation):
         return not body.all
     return isinstance(body, Select) and body.distinct
+
+
+def _is_sum(query: Query) -> bool:
+    body = query.body
+    if isinstance(body, Query):
+        return _is_sum(body)
+    if isinstance(body, SetOperation):
+        return body.kind is SetKind.UNION and body.all and _is_sum(body.left) and _is_sum(body.right)
+    return not (isinstance(body, Select) and body.distinct)
 
 
 def _stripped(blocks: Blocks, select: Select, lattice: Mapping[str, str]) -> tuple[tuple[Span, ...], Best]:

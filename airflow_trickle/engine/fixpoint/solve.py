@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -16,9 +17,11 @@ from airflow_trickle.engine.delta.bench import SparkBench
 from airflow_trickle.engine.delta.context import Column, Views
 from airflow_trickle.engine.failures import fails_on_rows
 from airflow_trickle.engine.fixpoint.columns import find_columns
+from airflow_trickle.engine.fixpoint.counted import Bag, Counting
 from airflow_trickle.engine.fixpoint.decide import UnitDecision
 from airflow_trickle.engine.fixpoint.machine import Machine, NotSettled, RanksUnknown, TooManyGone
 from airflow_trickle.engine.fixpoint.naive import Naive
+from airflow_trickle.engine.fixpoint.parted import parted
 from airflow_trickle.engine.fixpoint.ranks import Lines, Ranks, valid
 from airflow_trickle.engine.fixpoint.rows import Rows
 from airflow_trickle.engine.fixpoint.rules import Member
@@ -62,7 +65,7 @@ class Solution:
     why: str
     columns: Mapping[str, list[Column]]
     trace: tuple[Iteration, ...]
-    rows: Mapping[str, Rows] = field(default_factory=dict)
+    rows: Mapping[str, Rows | Bag] = field(default_factory=dict)
     frames: Mapping[str, DataFrame] = field(default_factory=dict)
     top: int = 0
     lines: Mapping[str, Lines] = field(default_factory=dict)
@@ -96,6 +99,9 @@ class Solver:
                 return self._naively(self.system.why_naive)
             if not self.decision.from_changes:
                 return self._from_nothing("")
+            always = [table.reason for table in self.run.step.tables if table.mode == Mode.FULL.value]
+            if always:
+                return self._from_nothing(always[0])
             try:
                 return self._from_before()
             except _Anew as error:
@@ -147,6 +153,8 @@ class Solver:
         bench = SparkBench(self.session, self.run.views)
         world = self._present(bench)
         columns = find_columns(bench, self.system.members, world, self.system.keys)
+        if self.system.counted:
+            return self._counted_from_nothing(bench, world, columns, why)
         rows = {
             key: Rows(self.session, bench, member, columns[key], latest=self._rows_in() or 0)
             for key, member in self.system.members.items()
@@ -163,6 +171,24 @@ class Solver:
             tuple(self.trace),
             rows,
             top=machine.rank,
+            rows_in=self._rows_in(),
+        )
+
+    def _counted_from_nothing(
+        self, bench: SparkBench, world: World, columns: Mapping[str, list[Column]], why: str
+    ) -> Solution:
+        bags = {key: Bag(self.session, bench, member, columns[key]) for key, member in self.system.members.items()}
+        counting = Counting(bench, self.system.keys, bags, self.run.step.max_iterations, self._note)
+        counting.from_nothing(world)
+        return Solution(
+            self.system,
+            bench,
+            world,
+            Mode.FULL,
+            why,
+            columns,
+            tuple(self.trace),
+            bags,
             rows_in=self._rows_in(),
         )
 
@@ -200,29 +226,17 @@ class Solver:
             bench, {name: states_of(self.session, bench, one, self._opened) for name, one in changed.items()}
         )
         now = World(bench, {name: Views(v.new, v.new, None, types=v.types) for name, v in before.tables.items()})
+        lines = {key: one.members[key] for one in kept.values() for key in one.members}
+        if self.system.counted:
+            return self._counted_from_before(bench, before, now, kept, lines)
         rows = {key: self._rows(bench, member, kept) for key, member in self.system.members.items()}
         top = max((one.top for one in kept.values()), default=0)
         machine = Machine(
             bench, self.system.keys, rows, now, before, self.run.step.max_iterations, rank=top, note=self._note
         )
         machine.consumed = {key: {other: top for other in one.member.reads} for key, one in rows.items()}
-        try:
+        with self._else_anew():
             machine.settle()
-        except RanksUnknown:
-            raise _Anew("the ranks of the rows are not known, or no longer") from None
-        except TooManyGone:
-            raise _Anew("too many rows would go one by one") from None
-        except NotInBlocks as error:
-            raise _Anew(error.why) from error
-        except NotSettled:
-            raise
-        except Exception as error:
-            if not fails_on_rows(error):
-                raise
-            # Rows of before meet rows of after on the way; the query itself may well run.
-            log.warning("%s: finding the change failed: %s", self.run.step.unit, error)
-            raise _Anew("finding the change failed on rows that the query itself may not have") from error
-        lines = {key: one.members[key] for one in kept.values() for key in one.members}
         return Solution(
             self.system,
             bench,
@@ -237,6 +251,74 @@ class Solver:
             change=before,
             rows_in=sum(one.rows for one in changed.values()),
         )
+
+    def _counted_from_before(
+        self,
+        bench: SparkBench,
+        before: World,
+        now: World,
+        kept: Mapping[str, Ranks],
+        lines: Mapping[str, Lines],
+    ) -> Solution:
+        """The same where copies count: first everything goes that goes, then everything comes that comes."""
+        for table in self.run.step.tables:
+            for edge in table.edges:
+                views = before.tables.get(edge.identifier)
+                if views is not None and views.delta is not None and edge.type == "NON_MONOTONE":
+                    raise _Anew(f"copies count, and more rows of {edge.identifier} may take rows away")
+        bags = {key: self._bag(bench, member, kept) for key, member in self.system.members.items()}
+        counting = Counting(bench, self.system.keys, bags, self.run.step.max_iterations, self._note)
+        with self._else_anew():
+            going, between, coming = parted(before)
+            if going is not None:
+                counting.from_before(going, between, "retract")
+            if coming is not None:
+                counting.from_before(coming, now, "derive")
+            elif going is None:
+                counting.note(Iteration(number=1, phase="derive", changes={}))
+        return Solution(
+            self.system,
+            bench,
+            now,
+            Mode.DIFFERENTIAL,
+            "",
+            {key: list(one.columns) for key, one in bags.items()},
+            tuple(self.trace),
+            bags,
+            lines=lines,
+            change=before,
+        )
+
+    @contextmanager
+    def _else_anew(self) -> Iterator[None]:
+        """What cannot be found from before is found from nothing."""
+        try:
+            yield
+        except RanksUnknown:
+            raise _Anew("the ranks of the rows are not known, or no longer") from None
+        except TooManyGone:
+            raise _Anew("too many rows would go one by one") from None
+        except NotInBlocks as error:
+            raise _Anew(error.why) from error
+        except NotSettled:
+            raise
+        except Exception as error:
+            if not fails_on_rows(error):
+                raise
+            # Rows of before meet rows of after on the way; the query itself may well run.
+            log.warning("%s: finding the change failed: %s", self.run.step.unit, error)
+            raise _Anew("finding the change failed on rows that the query itself may not have") from error
+
+    def _bag(self, bench: SparkBench, member: Member, kept: Mapping[str, Ranks]) -> Bag:
+        rows = self._rows(bench, member, kept)
+        if member.step is not None or rows.lines is None:
+            return Bag(self.session, bench, member, rows.columns, rows.base)
+        bag = Bag(self.session, bench, member, rows.columns)
+        # Added up, the lines are the rows as often as they are there.
+        bag.parts = [rows.lines]
+        every = bag.now()
+        base = bench.promise(lambda: bench.frame(every))
+        return Bag(self.session, bench, member, rows.columns, base, rows.lines)
 
     def _kept(self) -> dict[str, Ranks]:
         """By table: what is kept of the ranks of its rows; only tables of which that is known."""
@@ -285,7 +367,7 @@ class Solver:
         def read() -> DataFrame:
             self._opened(total_size(held))
             rows = read_files(self.session, table, schema, held)
-            return rows if member.distinct else rows.distinct()
+            return rows if member.distinct or self.system.counted else rows.distinct()
 
         size = total_rows(held) or 0
         return Rows(self.session, bench, member, columns, bench.promise(read), view, size)

@@ -9,7 +9,7 @@ from graphlib import CycleError, TopologicalSorter
 from airflow_trickle.blocks.shapes import NotInBlocks
 from airflow_trickle.engine.fixpoint.rules import Finder, Member, Text, text_of
 from airflow_trickle.errors import RefreshFailed
-from airflow_trickle.plan.steps import RefreshStep, TableStep, UnitKind
+from airflow_trickle.plan.steps import RefreshStep, UnitKind
 
 _NON_MONOTONE = "NON_MONOTONE"
 
@@ -24,6 +24,7 @@ class System:
         keys: Identifier of a table -> key of its member, for tables that are part of a cycle.
         members: By key, in the order in which they are done: hidden ones before those that read them.
         why_naive: Why every pass computes everything anew; empty if rules do.
+        counted: Whether copies count on the way round.
     """
 
     step: RefreshStep
@@ -31,15 +32,7 @@ class System:
     keys: Mapping[str, str]
     members: Mapping[str, Member]
     why_naive: str
-
-    @property
-    def readers(self) -> list[TableStep]:
-        """Tables that only read what is recursive in their own queries."""
-        return [table for table in self.step.tables if table.identifier not in self.keys]
-
-    def counts_copies(self, member: Member) -> bool:
-        """Whether it matters how often a row of a member is there."""
-        return not member.distinct and member.step is not None
+    counted: bool = False
 
 
 def system_of(step: RefreshStep) -> System:
@@ -61,7 +54,15 @@ def system_of(step: RefreshStep) -> System:
                 f"{table.declared_at}: stream table '{table.name}' cannot be brought to its fixed point: {error.why}."
             ) from error
     members = dict(finder.found)
-    return System(step, texts, keys, members, _why_naive(step, members))
+    why = _why_naive(step, members)
+    counted = False
+    if not why:
+        try:
+            bag_order(members)
+        except CycleError:
+            counted = all(member.is_sum and member.best is None for member in members.values())
+            why = "" if counted else "on some ways round copies count, on others they are removed"
+    return System(step, texts, keys, members, why, counted)
 
 
 def _why_naive(step: RefreshStep, members: Mapping[str, Member]) -> str:
@@ -77,10 +78,6 @@ def _why_naive(step: RefreshStep, members: Mapping[str, Member]) -> str:
     for member in members.values():
         if member.step is None and any(rule.deep for rule in member.rules):
             return f"{member.name} reads rows of the recursion in a subquery"
-    try:
-        bag_order(members)
-    except CycleError:
-        return "nothing removes duplicates on the way round"
     return ""
 
 

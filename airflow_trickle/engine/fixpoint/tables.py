@@ -44,7 +44,7 @@ class TableChanges:
     def order(self) -> list[str]:
         """The tables in an order in which each comes after those whose copies it counts."""
         system = self.solution.system
-        if system.why_naive:
+        if system.why_naive or system.counted:
             return [table.identifier for table in system.step.tables]
         bags = [key for key in bag_order(system.members) if key in system.keys]
         plain = [table.identifier for table in system.step.tables if table.identifier not in bags]
@@ -53,7 +53,7 @@ class TableChanges:
     def _is_member(self, name: str) -> bool:
         """Whether the rows of a table are those of its member, copies included."""
         member = self.solution.system.members.get(name)
-        return member is not None and (member.distinct or bool(self.solution.frames))
+        return member is not None and self._is_exact(name)
 
     def described(self, name: str) -> dict[str, Any]:
         """The columns of a table as the JSON of Spark's schema."""
@@ -186,8 +186,9 @@ class TableChanges:
         return Context(text.blocks, tables, solution.bench, known=known)
 
     def _is_exact(self, key: str) -> bool:
-        """Whether what is known of a hidden member tells how often its rows are there."""
-        return bool(self.solution.frames) or self.solution.system.members[key].distinct
+        """Whether what is known of a member tells how often its rows are there."""
+        system = self.solution.system
+        return system.counted or bool(self.solution.frames) or system.members[key].distinct
 
     def _state(self, key: str) -> Views:
         if key not in self._states:

@@ -19,5 +19,6 @@ def spark(spark_home: Path) -> Iterator[SparkSession]:
     session = connect(SparkTarget(), app="tests")
     session.conf.set("spark.sql.codegen.wholeStage", "false")
     session.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")
+    session.conf.set("spark.sql.shuffle.partitions", "2")
     yield session
     close(session)

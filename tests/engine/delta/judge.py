@@ -7,8 +7,10 @@ from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any
 
+import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.types import ArrayType, LongType, StructField, StructType
 
 from airflow_trickle.algebra.references import parse_query
@@ -16,10 +18,11 @@ from airflow_trickle.blocks.check import blocks_of
 from airflow_trickle.engine.delta.bench import SparkBench
 from airflow_trickle.engine.delta.context import Change, Context, InputViews, Published, Tallies, Version, Views
 from airflow_trickle.engine.delta.program import change_of
-from airflow_trickle.engine.delta.ranges import ranges_of_rows
+from airflow_trickle.engine.delta.ranges import Ranges, ranges_of_rows
 from airflow_trickle.engine.zset import WEIGHT
 from airflow_trickle.spark.active import activated
 
+_NESTED = (ArrayType, StructType)
 Row = tuple[Any, ...]
 Rows = dict[str, list[Row]]
 
@@ -37,17 +40,20 @@ class Case:
     steps: list[str] = field(default_factory=list)
     #: Whether lines were used.
     kept: bool = False
+    #: By view of a state: the ranges of its rows.
+    ranges: dict[str, dict[str, Ranges]] = field(default_factory=dict)
 
 
 class NotAQuery(Exception):
     """Spark itself does not take the query."""
 
 
-def change(spark: Any, case: Case, *, kept: bool = False) -> tuple[Counter[Row], Counter[Row]]:
+def change(spark: Any, case: Case, *, kept: bool = False, tidy: bool = False) -> tuple[Counter[Row], Counter[Row]]:
     """The rows that old rows and change give, and those that they should give.
 
     ``kept``: with lines that are kept beside the table, if the query can have such; what they are afterwards is
-    compared with what they would be if they were made anew.
+    compared with what they would be if they were made anew. ``tidy``: drop the views, which takes its time; else they
+    go with the session.
 
     Raises:
         NotInBlocks: the query cannot be refreshed from changes.
@@ -58,7 +64,7 @@ def change(spark: Any, case: Case, *, kept: bool = False) -> tuple[Counter[Row],
         with activated(spark):
             return _change(spark, case, views, kept=kept)
     finally:
-        for view in views:
+        for view in views if tidy else ():
             spark.catalog.dropTempView(view)
 
 
@@ -76,7 +82,7 @@ def _change(spark: Any, case: Case, views: list[str], *, kept: bool) -> tuple[Co
     published = Published(view, tuple(column.name for column in old.schema.fields), types)
     tallies = Tallies()
     if kept:
-        tallies.lines = _lines(spark, case, published, _turned(spark, states, views), views)
+        tallies.lines = _lines(spark, case, published, _turned(spark, case, states, views), views)
     bench, found_change = _found(spark, case, published, states, tallies, views)
     case.sql = found_change.sql if found_change is not None else None
     found = Counter(_hashable(row) for row in before)
@@ -99,12 +105,12 @@ def _found(
     bench = SparkBench(spark, views, lambda name, about, sql: case.steps.append(f"{name}: {about}: {sql}"))
     for one in states.values():
         for view in {one.old, one.new, one.delta} - {None}:
-            bench.know_ranges(view, ranges_of_rows(spark.table(view).toArrow()))
+            bench.know_ranges(view, case.ranges[view])
     tables = {ref.start: InputViews(states[ref.name.lower()], ref.alias) for ref in query.references}
     return bench, change_of(Context(blocks, tables, bench, tallies=tallies), parsed, published)
 
 
-def _turned(spark: Any, states: dict[str, Views], views: list[str]) -> dict[str, Views]:
+def _turned(spark: Any, case: Case, states: dict[str, Views], views: list[str]) -> dict[str, Views]:
     """The change back: from the new rows to the old ones."""
     found = {}
     for name, one in states.items():
@@ -113,6 +119,7 @@ def _turned(spark: Any, states: dict[str, Views], views: list[str]) -> dict[str,
             delta = f"{one.delta}_back"
             spark.table(one.delta).withColumn(WEIGHT, -F.col(WEIGHT)).createOrReplaceTempView(delta)
             views.append(delta)
+            case.ranges[delta] = case.ranges[one.delta]
         found[name] = Views(one.new, one.old, delta, types=one.types)
     return found
 
@@ -140,17 +147,27 @@ def _over(query: Any, states: dict[str, Views], version: Version) -> str:
 
 def _states(spark: Any, case: Case, name: str, views: list[str]) -> Views:
     schema, number = case.types[name], id(case)
-    old = _view(spark, f"{name}_old_{number}", case.before[name], schema, views)
-    new = _view(spark, f"{name}_new_{number}", case.after[name], schema, views)
+    old, new, delta = (f"{name}_{state}_{number}" for state in ("old", "new", "delta"))
+    for view, rows in ((old, case.before[name]), (new, case.after[name])):
+        _view(spark, view, rows, schema, views)
+        case.ranges[view] = _ranges(rows, schema)
     net = Counter(case.after[name])
     net.subtract(case.before[name])
-    rows = [(*row, count) for row, count in net.items() if count]
+    changes = [(*row, count) for row, count in net.items() if count]
     types = {column.name.lower(): column.dataType.simpleString() for column in schema.fields}
-    if not rows:
+    if not changes:
         return Views(new, new, None, types=types)
     weighted = StructType([*schema.fields, StructField(WEIGHT, LongType())])
-    delta = _view(spark, f"{name}_delta_{number}", rows, weighted, views)
-    return Views(old, new, delta, grows=all(row[-1] > 0 for row in rows), types=types)
+    _view(spark, delta, changes, weighted, views)
+    case.ranges[delta] = _ranges(changes, schema)
+    return Views(old, new, delta, grows=all(row[-1] > 0 for row in changes), types=types)
+
+
+def _ranges(rows: list[Any], schema: StructType) -> dict[str, Ranges]:
+    """Between which values the columns of some rows lie, found here: a job for each state would take longer."""
+    plain = [(at, column) for at, column in enumerate(schema.fields) if not isinstance(column.dataType, _NESTED)]
+    arrays = [pa.array([row[at] for row in rows], to_arrow_type(column.dataType)) for at, column in plain]
+    return ranges_of_rows(pa.table(arrays, names=[column.name for _, column in plain]))
 
 
 def _hashable(row: Any) -> Row:

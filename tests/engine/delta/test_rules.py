@@ -52,6 +52,9 @@ REFUSED = {
     ),
     "SELECT a.k, n.v FROM n RIGHT JOIN a ON n.v = a.v": "a column has the name of another relation of the join",
     "SELECT n.v FROM n FULL JOIN a ON n.a.k = a.k": "a column has the name of another relation of the join",
+    "SELECT user, b.w FROM (SELECT k AS user FROM a) AS x RIGHT JOIN b ON user = b.k": (
+        "a name in ON of a join may be that of a function"
+    ),
     "SELECT k, (SELECT sum(d) FROM f WHERE f.k = a.k) AS d FROM a": (
         "sum() of floating-point numbers inside a query may come out otherwise each time"
     ),
@@ -182,6 +185,15 @@ RULES = {
     "(SELECT k FROM b QUALIFY rank() OVER (PARTITION BY k ORDER BY w) = 1)",
     "a relation or a field": "SELECT a.k, n.v FROM a LEFT JOIN n ON a.k = n.v",
     "generator of two columns": "SELECT posexplode(array(count(*), max(v))) AS (p, q), k FROM a GROUP BY k",
+    # Inside a subquery, user is a function rather than a column of the query around it.
+    "a key named like a function": "SELECT user, count(DISTINCT v) AS n "
+    "FROM (SELECT s AS user, v FROM a) GROUP BY user",
+    "a partition named like a function": "SELECT `user`, v, rank() OVER (PARTITION BY `user` ORDER BY v) AS r "
+    "FROM (SELECT s AS user, v FROM a)",
+    "an outer join by a name of a function": "SELECT user, b.w FROM (SELECT k AS user FROM a) AS x "
+    "LEFT JOIN b ON user = b.k",
+    "an anti join by a name of a function": "SELECT user FROM (SELECT k AS user FROM a) AS x ANTI JOIN b ON User <=> k",
+    "fields of user": "SELECT user.k, user.v, b.w FROM a AS user LEFT JOIN b ON user.k = b.k",
     "hint": "SELECT /*+ BROADCAST(b) */ a.k, b.w FROM a JOIN b ON a.k = b.k",
     "brackets in sets": "(SELECT k FROM a) EXCEPT (SELECT k FROM b) UNION (SELECT v FROM a)",
     "brackets and limit": "(SELECT k FROM a) UNION ALL (SELECT k FROM b) ORDER BY k LIMIT 3",

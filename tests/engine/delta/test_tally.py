@@ -39,7 +39,7 @@ QUERIES = [
     "SELECT sum(v) AS s, count(*) AS n, avg(i) AS m FROM t",
     "SELECT sum(v) AS s FROM t GROUP BY g",
     "SELECT g, count(*) AS n FROM t GROUP BY g HAVING sum(v) > 0",
-    "SELECT upper(g) AS u, round(sum(v) / count(*), 3) AS r FROM t GROUP BY g",
+    "SELECT g, round(sum(v) / count(*), 3) AS r FROM t GROUP BY g",
     "SELECT k + 1 AS k1, count(*) FILTER (WHERE g = 'a') AS a, sum(v) FILTER (WHERE i > 0) AS p FROM t GROUP BY k + 1",
     "SELECT t.g, sum(u.w * t.v) AS x FROM t JOIN u ON t.k = u.k GROUP BY t.g",
     "SELECT t.g, count(u.w) AS n, sum(coalesce(u.w, 0)) AS x FROM t LEFT JOIN u ON t.k = u.k GROUP BY t.g",
@@ -62,11 +62,10 @@ QUERIES = [
     "SELECT k FROM t EXCEPT ALL SELECT k FROM u",
     "(SELECT k FROM t UNION ALL SELECT k FROM u) EXCEPT ALL SELECT i FROM t",
     "WITH x AS (SELECT k, count(*) AS n FROM t GROUP BY k) SELECT n FROM x INTERSECT SELECT k FROM u",
-    "SELECT k, k + 1 AS k1, 2 * k + 1 AS x, count(*) AS n FROM t GROUP BY k, k + 1",
-    "SELECT count(*) AS n, k + 1 AS k1 FROM t GROUP BY k, k + 1 HAVING 2 * k + 1 > 3",
-    "SELECT NOT (k > 1) IS NULL AS x, count(*) AS n FROM t GROUP BY NOT (k > 1), k",
-    "SELECT 10 - v - k AS x, count(*) AS n FROM t GROUP BY v - k, k, v",
-    "SELECT k, g, count(*) AS n, (k + 1) * 2 AS d FROM t GROUP BY k, g, k + 1",
+    "SELECT k, k + 1 AS k1, count(*) AS n FROM t GROUP BY k, k + 1",
+    "SELECT upper(g) AS u, 2 AS two, count(*) AS n FROM t GROUP BY upper(g)",
+    "SELECT g, CASE WHEN count(*) IN (1, 2) THEN 'few' ELSE concat('n', CAST(count(*) AS STRING)) END AS c, "
+    "-2 * sum(i) + 1 AS s FROM t GROUP BY g HAVING NOT (count(*) % 3 = 0 OR coalesce(sum(v), 0) / 2 < -10)",
     "SELECT CAST(sum(b) AS DECIMAL(30, 0)) AS s, g FROM (SELECT g, CAST(b AS DECIMAL(20, 0)) AS b FROM t) GROUP BY g",
 ]
 
@@ -97,25 +96,44 @@ def test_all_rows_go_and_one_comes_again(spark: SparkSession, query: str) -> Non
         assert found == wanted, (query, before, after)
 
 
-@pytest.mark.parametrize(
-    "query",
-    [
-        "SELECT g, to_json(struct(g, count(*) AS n)) AS j FROM t GROUP BY g",
-        "SELECT g, count(*) AS n FROM t GROUP BY g HAVING to_json(struct(g)) LIKE '%\"g\"%'",
-        "SELECT g, count(DISTINCT k) AS n FROM t GROUP BY g",
-        "SELECT g, min(v) + 1 AS lo, count(*) AS n FROM t GROUP BY g",
-        "SELECT min(v) AS lo, count(*) AS n FROM t GROUP BY g",
-        "SELECT g, max(array(v)) AS hi FROM t GROUP BY g",
-        "SELECT g, avg(b) AS m FROM t GROUP BY g",
-        # In the query v is a column, over lines it would be the first item.
-        "SELECT t.k AS v, v + 1 AS q, count(*) AS n FROM t GROUP BY t.k, t.v",
-        "SELECT g, sum(CAST(v AS DECIMAL(38, 2))) AS s FROM t GROUP BY g",
-        # In the query k.g is a column of the relation, over lines it would be a field of the key k.
-        "SELECT k.g AS x, count(*) AS n FROM (SELECT named_struct('g', 1) AS k, g FROM t) AS k GROUP BY k, g",
-    ],
-)
-def test_aggregates_that_do_not_add_up_exactly_are_not_kept(spark: SparkSession, query: str) -> None:
-    rows = {"t": [(1, "a", Decimal(1), 1, 1)], "u": []}
-    case = Case(query, {"t": T, "u": U}, {"t": [], "u": []}, rows)
-    change(spark, case, kept=True)
+NOT_KEPT = [
+    # Aggregates that do not add up exactly, or of which lines and published rows do not tell enough.
+    "SELECT g, count(DISTINCT k) AS n FROM t GROUP BY g",
+    "SELECT g, min(v) + 1 AS lo, count(*) AS n FROM t GROUP BY g",
+    "SELECT min(v) AS lo, count(*) AS n FROM t GROUP BY g",
+    "SELECT g, max(array(v)) AS hi FROM t GROUP BY g",
+    "SELECT g, avg(b) AS m FROM t GROUP BY g",
+    "SELECT g, sum(CAST(v AS DECIMAL(38, 2))) AS s FROM t GROUP BY g",
+    # Functions whose answer depends on what their arguments are called, or on the time.
+    "SELECT g, to_json(struct(count(*), g)) AS j FROM t GROUP BY g",
+    "SELECT g, count(*) AS n FROM t GROUP BY g HAVING to_json(struct(g)) LIKE '%\"g\"%'",
+    # Keys inside larger expressions: some of these gave wrong rows when they were looked for there.
+    "SELECT upper(g) AS u, round(sum(v) / count(*), 3) AS r FROM t GROUP BY g",
+    "SELECT k, k + 1 AS k1, 2 * k + 1 AS x, count(*) AS n FROM t GROUP BY k, k + 1",
+    "SELECT count(*) AS n, k + 1 AS k1 FROM t GROUP BY k, k + 1 HAVING 2 * k + 1 > 3",
+    "SELECT NOT (k > 1) IS NULL AS x, count(*) AS n FROM t GROUP BY NOT (k > 1), k",
+    "SELECT 10 - v - k AS x, count(*) AS n FROM t GROUP BY v - k, k, v",
+    "SELECT k, g, count(*) AS n, (k + 1) * 2 AS d FROM t GROUP BY k, g, k + 1",
+    # In the query v is a column, over lines it would be the first item.
+    "SELECT t.k AS v, v + 1 AS q, count(*) AS n FROM t GROUP BY t.k, t.v",
+    # In the query k.g is a column of the relation, over lines it would be a field of the key k.
+    "SELECT k.g AS x, count(*) AS n FROM (SELECT named_struct('g', 1) AS k, g FROM t) AS k GROUP BY k, g",
+    # In the query user is a column, over lines it would be a function.
+    "SELECT user, concat(user, '!') AS x, count(*) AS n FROM (SELECT g AS user FROM t) GROUP BY user",
+    # Columns that are called like words of the language.
+    "SELECT end, count(*) + end AS x FROM (SELECT k AS end FROM t) GROUP BY end",
+    "SELECT date, coalesce(date, count(*)) AS x FROM (SELECT k AS date FROM t) GROUP BY date",
+    "SELECT g, count(*) AS n FROM t GROUP BY g HAVING n > 1",
+    "SELECT g, n + 1 AS x, count(*) AS n FROM (SELECT g, k AS n FROM t) GROUP BY g, n",
+]
+
+
+@pytest.mark.parametrize("number", range(len(NOT_KEPT)))
+def test_what_lines_may_say_otherwise_is_not_kept_and_comes_out_right(spark: SparkSession, number: int) -> None:
+    chance = random.Random(number)
+    before = {name: random_rows(chance, values, 10) for name, values in VALUES.items()}
+    after = {**before, "t": before["t"][2:] + random_rows(chance, VALUES["t"], 2)}
+    case = Case(NOT_KEPT[number], {"t": T, "u": U}, before, after)
+    found, wanted = change(spark, case, kept=True)
+    assert found == wanted, (before, after, case.sql, case.steps)
     assert not case.kept

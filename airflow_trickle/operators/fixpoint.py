@@ -1,0 +1,96 @@
+"""The task that brings a cycle of stream tables to its fixed point."""
+
+from __future__ import annotations
+
+import logging
+import time
+from typing import TYPE_CHECKING, Any
+
+from airflow_trickle.operators.links import HistoryLink, PassesLink
+from airflow_trickle.operators.refresh import RefreshOperator
+from airflow_trickle.results import Iteration
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from airflow.sdk import BaseOperatorLink, Context
+
+    from airflow_trickle.lakehouse.catalog import Lakehouse
+    from airflow_trickle.results import TableResult
+    from airflow_trickle.spark.session import SparkProvider
+    from airflow_trickle.tick import Tick
+
+log = logging.getLogger("airflow_trickle")
+
+#: XComs: what each pass did, a list that grows; and its last entry by itself.
+ITERATIONS = "iterations"
+LAST_ITERATION = "last_iteration"
+#: A pass may take a tenth of a second, and a call of Airflow's server not much less.
+_SECONDS_BETWEEN = 1.0
+
+
+class FixpointOperator(RefreshOperator):
+    """Refreshes tables that read each other until a pass changes none of them, and publishes them together.
+
+    Each pass is told in the log and, at most a second later, in XCom. A cycle that does not settle within its cap
+    fails the task without a retry; killing the task cancels its work on Spark.
+
+    Args:
+        step: the cycle, from the plan.
+        catalog: name of the Iceberg catalog.
+        spark_conn_id: connection that says where Spark runs.
+        pin_task_id: the task whose XCom is the tick.
+    """
+
+    ui_color = "#dcecf9"
+    operator_extra_links: Collection[BaseOperatorLink] = (PassesLink(), HistoryLink())
+
+    def _refreshed(
+        self, context: Context, lake: Lakehouse, tick: Tick, spark: SparkProvider, full: bool
+    ) -> tuple[TableResult, ...]:
+        from airflow_trickle.engine.refresh import refresh
+
+        reporter = PassReporter(context["ti"])
+        try:
+            return refresh(lake, self.step, tick, spark, full_refresh=full, progress=reporter)
+        finally:
+            reporter.push()
+
+
+class PassReporter:
+    """Pushes passes to XCom as they are made.
+
+    Args:
+        task_instance: the one whose XComs they become.
+    """
+
+    def __init__(self, task_instance: Any) -> None:
+        self._task_instance = task_instance
+        self._passes: list[dict[str, Any]] = []
+        self._pushed = 0
+        self._pushed_at = float("-inf")
+
+    def __call__(self, iteration: Iteration) -> None:
+        """Take note of a pass, and push it unless the last push was only just now."""
+        self._passes.append(
+            {
+                "iteration": iteration.number,
+                "phase": iteration.phase,
+                "changes": dict(iteration.changes),
+                "seconds": iteration.seconds,
+            }
+        )
+        if time.monotonic() - self._pushed_at >= _SECONDS_BETWEEN:
+            self.push()
+
+    def push(self) -> None:
+        """Push what was not pushed yet; that this fails is no reason to give up the work."""
+        if self._pushed == len(self._passes):
+            return
+        try:
+            self._task_instance.xcom_push(key=ITERATIONS, value=list(self._passes))
+            self._task_instance.xcom_push(key=LAST_ITERATION, value=self._passes[-1])
+        except Exception as error:
+            log.warning("The passes could not be pushed to XCom: %s", error)
+        self._pushed = len(self._passes)
+        self._pushed_at = time.monotonic()
