@@ -11,7 +11,7 @@ from airflow_trickle.engine.delta.context import Column, Context, InputViews, Sc
 from airflow_trickle.engine.delta.program import change_inside, cte_views, derived_changes
 from airflow_trickle.engine.delta.selects import Block
 from airflow_trickle.engine.delta.terms import Term, all_of
-from airflow_trickle.engine.fixpoint.rules import Around, Rule, Text
+from airflow_trickle.engine.fixpoint.rules import Around, Rule, Text, written_names
 from airflow_trickle.engine.zset import RESERVED, WEIGHT, quoted
 
 
@@ -161,8 +161,12 @@ class RuleSql:
             names = [part.strip() for part in listed.rstrip().removesuffix(")").split(",")]
         else:
             assert isinstance(source.relation, Derived)  # noqa: S101 - only such are said around
-            inside = context.render(source.relation.query, Version.NEW, scope)
-            names = [quoted(column.name) for column in context.bench.columns(inside)]
+            # Not by running it: of members whose columns are being found nothing can be run yet.
+            written = written_names(context.blocks, source.relation.query)
+            if written is None:
+                inside = context.render(source.relation.query, Version.NEW, scope)
+                written = [column.name for column in context.bench.columns(inside)]
+            names = [quoted(name) for name in written]
         weight = [WEIGHT] if weighted else []
         inner = f"SELECT * FROM ({sql}) AS {RESERVED}q({', '.join([*names, *weight])})"
         said = (context.expression(span, Version.NEW, scope) for span in around.items)
