@@ -72,6 +72,10 @@ class PassReporter:
 
     def __call__(self, iteration: Iteration) -> None:
         """Take note of a pass, and push it unless the last push was only just now."""
+        if iteration.number == 1 and self._passes:
+            # The work began anew, from nothing: what was done before does not count.
+            self._passes.clear()
+            self._pushed = 0
         self._passes.append(
             {
                 "iteration": iteration.number,

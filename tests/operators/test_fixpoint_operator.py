@@ -130,6 +130,16 @@ def test_passes_in_quick_succession_are_pushed_together(task: FixpointOperator, 
     assert instance.of("iterations") == [PUSHED[:1], PUSHED]
 
 
+def test_passes_that_were_given_up_do_not_count() -> None:
+    instance = TaskInstance()
+    reporter = fixpoint.PassReporter(instance)
+    for one in (*PASSES[:2], *PASSES):
+        reporter(one)
+    reporter.push()
+    reporter.push()
+    assert instance.of("iterations") == [PUSHED[:1], PUSHED]
+
+
 def test_an_xcom_that_cannot_be_pushed_does_not_stop_the_work(
     task: FixpointOperator, engine: Engine, caplog: pytest.LogCaptureFixture
 ) -> None:
