@@ -125,9 +125,8 @@ def _from_nothing(folder: Path, nodes: int) -> None:
 def _changes(folder: Path, nodes: int) -> None:
     chance = random.Random(11)
     graphs = {"forest": forest(nodes * 110, chance), "one big cycle": one_cycle(nodes, chance)}
-    print(
-        f"{'small changes':<16}{'what':<10}{'rows':>9}{'moved':>8}{'passes':>7}{'from before':>12}{'from nothing':>13}{'ratio':>7}"
-    )
+    columns = f"{'rows':>9}{'moved':>8}{'passes':>7}{'from before':>12}{'from nothing':>13}{'ratio':>7}"
+    print(f"{'small changes':<16}{'what':<10}{columns}", flush=True)
     for name, edges in graphs.items():
         bench = Bench(folder, name.replace(" ", "_"), edges)
         bench.refresh()
