@@ -86,6 +86,16 @@ def begin(
     return record
 
 
+def adopt(lake: Lakehouse, lease: Lease, record: Staging, spark: str | None) -> None:
+    """Under the lease of its table, go on with what a dead process has staged."""
+    with lake.database.transaction() as connection:
+        connection.execute(
+            update(staging)
+            .where(_is(lake, record), staging.c.discarding.is_(False))
+            .values(owner=lease.owner, spark=spark)
+        )
+
+
 def finish(lake: Lakehouse, connection: Connection, record: Staging) -> None:
     """Inside a commit: the files become visible, so the record goes; refuse if they were discarded."""
     gone = connection.execute(delete(staging).where(_is(lake, record), staging.c.discarding.is_(False)))
@@ -139,14 +149,18 @@ def leftovers(lake: Lakehouse, *, identifier: str | None = None, pipeline: str |
         ]
 
 
-def clean_table(lake: Lakehouse, lease: Lease, interrupt: Callable[[str], object] | None = None) -> int:
+def clean_table(
+    lake: Lakehouse, lease: Lease, interrupt: Callable[[str], object] | None = None, keep: str | None = None
+) -> int:
     """Under its lease, remove what earlier refreshes of a table left; returns how many there were.
 
-    ``interrupt`` gets the Spark session of each leftover: a client that died leaves its query running, and
-    that query would go on writing files.
+    ``keep`` is the id of one that is gone on with. ``interrupt`` gets the Spark session of each leftover: a client
+    that died leaves its query running, and that query would go on writing files.
     """
     found = leftovers(lake, identifier=lease.identifier)
     for record in found:
+        if record.staging_id == keep:
+            continue
         log.info("Removing files that an unfinished refresh of %s left behind.", record.identifier)
         if record.spark and interrupt is not None:
             interrupt(record.spark)

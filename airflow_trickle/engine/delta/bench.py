@@ -52,6 +52,12 @@ class SparkBench:
         self._promised[name] = make
         return name
 
+    def new_view(self) -> str:
+        """A name for a view that somebody else makes; it is dropped with the others."""
+        name = view_name()
+        self._views.append(name)
+        return name
+
     def made(self, view: str) -> None:
         """Somebody else made a view that is to be dropped with the others."""
         self._views.append(view)

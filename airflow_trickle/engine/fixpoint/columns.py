@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from airflow_trickle.blocks.shapes import Body, Query, Select, SetOperation
 from airflow_trickle.engine.delta.bench import SparkBench
 from airflow_trickle.engine.delta.context import Column, Views
 from airflow_trickle.engine.fixpoint.rules import Member, Rule
-from airflow_trickle.engine.fixpoint.sql import RuleSql, World
+from airflow_trickle.engine.fixpoint.sql import RuleSql, World, written_names
 from airflow_trickle.engine.zset import quoted
 from airflow_trickle.errors import RefreshFailed
 
@@ -75,28 +74,9 @@ def _columns(
 
 def _names(member: Member) -> list[str] | None:
     """The names that the text gives: a list behind the name, else those of its first SELECT; None if it has a star."""
-    blocks = member.text.blocks
     if member.columns:
         return [part.strip().strip("`") for part in member.columns.split(",")]
-    select = _first(member.query.body)
-    if select is None or any(item.star is not None for item in select.items):
-        return None
-    names = []
-    for item in select.items:
-        word = item.alias if item.alias is not None else blocks.slice(item.span).rpartition(".")[2]
-        plain = word.strip().strip("`")
-        if item.alias is None and not plain.isidentifier():
-            return None
-        names.append(plain)
-    return names
-
-
-def _first(body: Body) -> Select | None:
-    if isinstance(body, Query):
-        return _first(body.body)
-    if isinstance(body, SetOperation):
-        return _first(body.left.body)
-    return body if isinstance(body, Select) else None
+    return written_names(member.text.blocks, member.query)
 
 
 def _empty(bench: SparkBench, columns: list[Column]) -> Views:

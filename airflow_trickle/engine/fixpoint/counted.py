@@ -138,6 +138,8 @@ class Counting:
     cap: int
     note: Callable[[Iteration], None] = lambda _: None
     trace: list[Iteration] = field(default_factory=list)
+    #: Is called after every pass by which rows come, with the members that it changed.
+    after_pass: Callable[[set[str]], None] = lambda _: None
 
     def from_nothing(self, world: World) -> None:
         """Everything is derived."""
@@ -160,13 +162,22 @@ class Counting:
         self._follow(now, first, phase)
 
     def _follow(self, world: World, first: Mapping[str, Sequence[str]], phase: str) -> None:
-        begin, counts, moved = time.monotonic(), {}, set()
+        begin, counts = time.monotonic(), {}
+        moved: set[str] = set()
         for key, bag in self.bags.items():
             counts[bag.member.name] = bag.add(" UNION ALL ".join(first[key])) if first[key] else 0
             if counts[bag.member.name]:
                 moved.add(key)
-        while not self._passed(phase, counts, begin):
-            begin, counts, following = time.monotonic(), {}, set()
+        if not self._passed(phase, counts, begin):
+            self.go_on(world, moved, phase)
+
+    def go_on(self, world: World, moved: set[str], phase: str) -> None:
+        """Follow what the last pass has changed, until nothing changes."""
+        while True:
+            if phase == "derive":
+                self.after_pass(moved)
+            begin, counts = time.monotonic(), {}
+            following: set[str] = set()
             # All members look at what the pass before has changed, so that each change is looked at once.
             found = {key: self._following(bag, world, moved) for key, bag in self.bags.items()}
             for bag in self.bags.values():
@@ -176,6 +187,8 @@ class Counting:
                 if counts[bag.member.name]:
                     following.add(key)
             moved = following
+            if self._passed(phase, counts, begin):
+                return
 
     def _following(self, bag: Bag, world: World, moved: set[str]) -> list[str]:
         found = []

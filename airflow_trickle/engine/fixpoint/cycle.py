@@ -13,6 +13,7 @@ from airflow_trickle import clock
 from airflow_trickle.engine.decide import Decision
 from airflow_trickle.engine.failures import explained
 from airflow_trickle.engine.fixpoint import ranks
+from airflow_trickle.engine.fixpoint.checkpoint import Checkpoint, open_checkpoint
 from airflow_trickle.engine.fixpoint.decide import UnitDecision, decide_unit
 from airflow_trickle.engine.fixpoint.publish import publish_unit
 from airflow_trickle.engine.fixpoint.solve import Solver
@@ -23,6 +24,7 @@ from airflow_trickle.engine.holds import hold_of
 from airflow_trickle.engine.phases import Phase, Phases
 from airflow_trickle.engine.record import Refresh, note_progress, note_waiting
 from airflow_trickle.engine.work import drop_views
+from airflow_trickle.errors import NonConvergence
 from airflow_trickle.lakehouse import staging as stagings
 from airflow_trickle.lakehouse.catalog import Lakehouse
 from airflow_trickle.lakehouse.leases import Lease, holding, require
@@ -65,29 +67,42 @@ def refresh_cycle(
     if decision.kind in (Decision.IDLE, Decision.SKIP) and not left:
         return _untouched(run, decision)
     with holding(lake, list(tables), run.first.holder) as leases:
-        for lease in leases.values():
-            stagings.clean_table(lake, lease, lambda session: interrupt_session(spark.target, session))
         # Somebody may have suspended a table between the first look and the lease.
         if (hold := hold_of(lake, step)) is not None:
             return hold.results(step)
         with phases.phase(Phase.PIN):
             decision = decide_unit(lake, step, tick, full_refresh=full_refresh)
+
+        def interrupt(session: str) -> None:
+            interrupt_session(spark.target, session)
+
+        point = open_checkpoint(run, decision, leases, interrupt)
+        for lease in leases.values():
+            stagings.clean_table(lake, lease, interrupt, keep=point.adopted)
         if (done := _already_done(run, decision)) is not None:
+            point.discard()
             return done
         if decision.kind == Decision.WORK:
-            return _work(run, decision, leases)
+            return _work(run, decision, leases, point)
+        point.discard()
         if decision.kind == Decision.ADVANCE:
             _advance(run, decision, leases)
         return _untouched(run, decision)
 
 
-def _work(run: UnitRun, decision: UnitDecision, leases: Mapping[str, Lease]) -> tuple[TableResult, ...]:
+def _work(
+    run: UnitRun, decision: UnitDecision, leases: Mapping[str, Lease], point: Checkpoint
+) -> tuple[TableResult, ...]:
     log.info("Refreshing %s: %s.", run.step.unit, decision.reason)
     with run.phases.phase(Phase.READ), _session(run, decision) as session:
-        solver = Solver(run, decision, system_of(run.step), session)
-        with run.phases.phase(Phase.COMPUTE):
-            solution = solver.solve()
-        return publish_unit(run, decision, leases, solution, session)
+        solver = Solver(run, decision, system_of(run.step), session, point)
+        try:
+            with run.phases.phase(Phase.COMPUTE):
+                solution = solver.solve()
+        except NonConvergence:
+            point.discard()
+            raise
+        return publish_unit(run, decision, leases, solution, session, point)
 
 
 @contextmanager

@@ -69,6 +69,8 @@ class Machine:
     rank: int = 0
     note: Callable[[Iteration], None] = lambda _: None
     trace: list[Iteration] = field(default_factory=list)
+    #: Is called after every pass that adds rows, when nothing is half done.
+    after_pass: Callable[[], None] = lambda: None
     #: By member, and member that it reads: up to which rank it has been read.
     consumed: dict[str, dict[str, int]] = field(default_factory=dict)
 
@@ -113,6 +115,7 @@ class Machine:
             first = {}
             if self._passed("derive", counts, begin):
                 return
+            self.after_pass()
 
     def _passed(self, phase: str, counts: dict[str, int], begin: float) -> bool:
         """Note a pass; true if it was the last."""

@@ -11,6 +11,7 @@ from pyiceberg.manifest import DataFile
 from sqlalchemy import Connection
 
 from airflow_trickle.engine.decide import Decision
+from airflow_trickle.engine.fixpoint.checkpoint import Checkpoint
 from airflow_trickle.engine.fixpoint.decide import UnitDecision
 from airflow_trickle.engine.fixpoint.ranks import Ranks, write_counts, write_lines
 from airflow_trickle.engine.fixpoint.rows import Rows
@@ -62,10 +63,15 @@ class _Table:
 
 
 def publish_unit(
-    run: UnitRun, decision: UnitDecision, leases: Mapping[str, Lease], solution: Solution, session: SparkSession
+    run: UnitRun,
+    decision: UnitDecision,
+    leases: Mapping[str, Lease],
+    solution: Solution,
+    session: SparkSession,
+    point: Checkpoint,
 ) -> tuple[TableResult, ...]:
-    """Write the tables of a unit and publish them in one commit."""
-    return _Publisher(run, decision, leases, solution, session).publish()
+    """Write the tables of a unit and publish them in one commit, which also ends its checkpoint."""
+    return _Publisher(run, decision, leases, solution, session, point).publish()
 
 
 @dataclass
@@ -75,6 +81,7 @@ class _Publisher:
     leases: Mapping[str, Lease]
     solution: Solution
     session: SparkSession
+    point: Checkpoint
     tables: dict[str, _Table] = field(default_factory=dict)
 
     def publish(self) -> tuple[TableResult, ...]:
@@ -179,6 +186,8 @@ class _Publisher:
         def also(connection: Connection) -> None:
             for table in self.tables.values():
                 self._note(connection, table)
+            if self.point.staging is not None:
+                stagings.finish(self.run.lake, connection, self.point.staging)
             unit, tick = self.run.step.unit, self.run.tick
             write_iterations(
                 self.run.lake,
@@ -190,6 +199,7 @@ class _Publisher:
             )
 
         commit(self.run.lake, staged, also)
+        self.point.clean()
         for table in self.tables.values():
             if table.staged is None:
                 delete_folder(table.target.table.io, table.staging.data_folder)

@@ -200,6 +200,18 @@ class Rows:
         found = kept.agg(F.count(F.lit(1)), F.min(WEIGHT), F.max(WEIGHT)).collect()[0]
         self.parts = [Part(self.named(kept), found[1], found[2], found[0])] if found[0] else []
 
+    def load(self, frame: DataFrame) -> None:
+        """Rows with ranks that an earlier attempt had found; of those that were bettered the best counts."""
+        from pyspark.sql import Window
+        from pyspark.sql import functions as F
+
+        if self.member.best is not None:
+            keys = [F.col(name) for name in self.identity]
+            latest = F.row_number().over(Window.partitionBy(*keys).orderBy(F.col(WEIGHT).desc()))
+            frame = frame.withColumn(f"{RESERVED}n", latest).where(F.col(f"{RESERVED}n") == 1).drop(f"{RESERVED}n")
+        self._seen = None
+        self.replace_parts(frame)
+
     def named(self, frame: DataFrame) -> str:
         """The view of a frame, which goes with the refresh."""
         view = create_view(frame)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -16,6 +16,7 @@ from airflow_trickle.blocks.shapes import NotInBlocks
 from airflow_trickle.engine.delta.bench import SparkBench
 from airflow_trickle.engine.delta.context import Column, Views
 from airflow_trickle.engine.failures import fails_on_rows
+from airflow_trickle.engine.fixpoint.checkpoint import Checkpoint
 from airflow_trickle.engine.fixpoint.columns import find_columns
 from airflow_trickle.engine.fixpoint.counted import Bag, Counting
 from airflow_trickle.engine.fixpoint.decide import UnitDecision
@@ -25,6 +26,7 @@ from airflow_trickle.engine.fixpoint.parted import parted
 from airflow_trickle.engine.fixpoint.ranks import Lines, Ranks, valid
 from airflow_trickle.engine.fixpoint.rows import Rows
 from airflow_trickle.engine.fixpoint.rules import Member
+from airflow_trickle.engine.fixpoint.saving import CountingSaver, MachineSaver
 from airflow_trickle.engine.fixpoint.sql import World
 from airflow_trickle.engine.fixpoint.system import System
 from airflow_trickle.engine.fixpoint.unit import UnitRun
@@ -86,6 +88,7 @@ class Solver:
     decision: UnitDecision
     system: System
     session: SparkSession
+    point: Checkpoint
     trace: list[Iteration] = field(default_factory=list)
 
     def solve(self) -> Solution:
@@ -102,6 +105,10 @@ class Solver:
             always = [table.reason for table in self.run.step.tables if table.mode == Mode.FULL.value]
             if always:
                 return self._from_nothing(always[0])
+            found = self.point.found
+            if found is not None and found.kind.endswith(Mode.FULL.value):
+                # An earlier attempt had found out already that it has to be so.
+                return self._from_nothing(str(found.state["why"]))
             try:
                 return self._from_before()
             except _Anew as error:
@@ -160,7 +167,7 @@ class Solver:
             for key, member in self.system.members.items()
         }
         machine = Machine(bench, self.system.keys, rows, world, None, self.run.step.max_iterations, note=self._note)
-        machine.settle()
+        self._settle(machine, Mode.FULL, why)
         return Solution(
             self.system,
             bench,
@@ -179,7 +186,11 @@ class Solver:
     ) -> Solution:
         bags = {key: Bag(self.session, bench, member, columns[key]) for key, member in self.system.members.items()}
         counting = Counting(bench, self.system.keys, bags, self.run.step.max_iterations, self._note)
-        counting.from_nothing(world)
+        saver = CountingSaver(self.point, counting, Mode.FULL, why)
+        if saver.restored(self.session, self.trace, self._note_again):
+            counting.go_on(world, saver.moved, "derive")
+        else:
+            counting.from_nothing(world)
         return Solution(
             self.system,
             bench,
@@ -236,7 +247,7 @@ class Solver:
         )
         machine.consumed = {key: {other: top for other in one.member.reads} for key, one in rows.items()}
         with self._else_anew():
-            machine.settle()
+            self._settle(machine, Mode.DIFFERENTIAL)
         return Solution(
             self.system,
             bench,
@@ -269,13 +280,11 @@ class Solver:
         bags = {key: self._bag(bench, member, kept) for key, member in self.system.members.items()}
         counting = Counting(bench, self.system.keys, bags, self.run.step.max_iterations, self._note)
         with self._else_anew():
-            going, between, coming = parted(before)
-            if going is not None:
-                counting.from_before(going, between, "retract")
-            if coming is not None:
-                counting.from_before(coming, now, "derive")
-            elif going is None:
-                counting.note(Iteration(number=1, phase="derive", changes={}))
+            saver = CountingSaver(self.point, counting, Mode.DIFFERENTIAL)
+            if saver.restored(self.session, self.trace, self._note_again):
+                counting.go_on(now, saver.moved, "derive")
+            else:
+                self._in_two_steps(counting, before, now)
         return Solution(
             self.system,
             bench,
@@ -288,6 +297,26 @@ class Solver:
             lines=lines,
             change=before,
         )
+
+    def _in_two_steps(self, counting: Counting, before: World, now: World) -> None:
+        going, between, coming = parted(before)
+        if going is not None:
+            counting.from_before(going, between, "retract")
+        if coming is not None:
+            counting.from_before(coming, now, "derive")
+        elif going is None:
+            counting.from_before(now, now, "derive")
+
+    def _settle(self, machine: Machine, mode: Mode, why: str = "") -> None:
+        """Bring a machine to its fixed point, from where an earlier attempt came to, if one did."""
+        saver = MachineSaver(self.point, machine, mode, why)
+        if saver.restored(self.session, self.trace, self._note_again):
+            machine.derive({})
+        else:
+            machine.settle()
+
+    def _note_again(self, passes: Sequence[Iteration]) -> None:
+        log.info("Going on behind pass %d of an earlier attempt.", passes[-1].number)
 
     @contextmanager
     def _else_anew(self) -> Iterator[None]:
