@@ -118,9 +118,9 @@ class Pipeline:
         from airflow_trickle.lakehouse.catalog import open_lakehouse
 
         wanted = self._wanted(tables or True)
-        steps = [step for step in self.plan.tables if step.name in wanted]
+        steps = [(unit, step) for unit in self.plan.refreshes for step in unit.tables if step.name in wanted]
         with open_lakehouse(self.plan.catalog) as lake, self._spark(spark) as provider:
-            return {step.name: verify(lake, step, self.name, provider, limit) for step in steps}
+            return {step.name: verify(lake, step, self.name, provider, limit, unit) for unit, step in steps}
 
     def explain_change(
         self, table: str, changed: Collection[str] = (), spark: SparkSession | None = None

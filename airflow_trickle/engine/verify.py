@@ -18,6 +18,7 @@ from pyiceberg.table import Table
 from airflow_trickle.engine.compare import Comparison, compare
 from airflow_trickle.engine.decide import refuse_two_owners
 from airflow_trickle.engine.failures import explained
+from airflow_trickle.engine.fixpoint.recompute import recomputed
 from airflow_trickle.engine.full import Input, input_at, run_query, target_of
 from airflow_trickle.engine.published import Published, published_state
 from airflow_trickle.errors import CatalogUnavailable, SparkUnavailable, TrickleError
@@ -26,14 +27,14 @@ from airflow_trickle.lakehouse.columns import same_columns
 from airflow_trickle.lakehouse.snapshots import files_of
 from airflow_trickle.lakehouse.state import Frontier, TableStatus, read_status
 from airflow_trickle.plan.chance import chances
-from airflow_trickle.plan.steps import TableStep
+from airflow_trickle.plan.steps import RefreshStep, TableStep, UnitKind
 from airflow_trickle.results import Verdict, Verification
 from airflow_trickle.spark.active import activated, configured
 from airflow_trickle.spark.session import SparkProvider
 from airflow_trickle.spark.tuning import SESSION_SETTINGS, session_conf
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 
 class CannotTell(TrickleError):
@@ -61,7 +62,14 @@ class _State:
         return own + sum(source.size for source in self.inputs.values())
 
 
-def verify(lake: Lakehouse, step: TableStep, pipeline: str, spark: SparkProvider, limit: int = 10) -> Verification:
+def verify(
+    lake: Lakehouse,
+    step: TableStep,
+    pipeline: str,
+    spark: SparkProvider,
+    limit: int = 10,
+    unit: RefreshStep | None = None,
+) -> Verification:
     """Compare a stream table with its query over the inputs at the table's own frontier.
 
     Args:
@@ -70,6 +78,7 @@ def verify(lake: Lakehouse, step: TableStep, pipeline: str, spark: SparkProvider
         pipeline: the pipeline that defines it.
         spark: used only if there is something to compare.
         limit: how many differing rows to show.
+        unit: what the table is refreshed with, for one that is part of a cycle or recursive.
 
     Raises:
         CatalogUnavailable: the catalog did not answer.
@@ -80,7 +89,7 @@ def verify(lake: Lakehouse, step: TableStep, pipeline: str, spark: SparkProvider
     try:
         state = _state(lake, step, pipeline)
         said |= {"snapshot_id": state.published.version.snapshot_id, "epoch": state.published.epoch}
-        said |= _compared(lake, step, state, spark, limit)
+        said |= _compared(lake, step, state, spark, limit, unit)
     except (CatalogUnavailable, SparkUnavailable):
         raise
     except TrickleError as error:
@@ -92,8 +101,6 @@ def verify(lake: Lakehouse, step: TableStep, pipeline: str, spark: SparkProvider
 
 
 def _state(lake: Lakehouse, step: TableStep, pipeline: str) -> _State:
-    if step.scc_id is not None:
-        raise CannotTell("It is part of a cycle, whose fixed point this version does not recompute.")
     status = read_status(lake, [step.identifier]).get(step.identifier)
     published = published_state(lake, step.identifier, status, lake.locations([step.identifier]))
     refuse_two_owners(step, status, pipeline)
@@ -118,7 +125,9 @@ def _frontier(step: TableStep, status: TableStatus | None, published: Published 
     return published.frontier
 
 
-def _compared(lake: Lakehouse, step: TableStep, state: _State, spark: SparkProvider, limit: int) -> dict[str, Any]:
+def _compared(
+    lake: Lakehouse, step: TableStep, state: _State, spark: SparkProvider, limit: int, unit: RefreshStep | None
+) -> dict[str, Any]:
     session = spark.session
     settings = session_conf(state.size)
     if spark.borrowed:
@@ -130,24 +139,30 @@ def _compared(lake: Lakehouse, step: TableStep, state: _State, spark: SparkProvi
             activated(session),
             configured(session, settings, put_back=spark.borrowed),
         ):
-            return _judged(lake, step, state, session, views, limit)
+            return _judged(lake, step, state, _result(step, state, session, views, unit), limit)
     finally:
         for view in views:
             with suppress(Exception):  # the session may be gone; its views went with it
                 session.catalog.dropTempView(view)
 
 
-def _judged(
-    lake: Lakehouse, step: TableStep, state: _State, session: SparkSession, views: list[str], limit: int
-) -> dict[str, Any]:
-    result = run_query(session, step, state.inputs, views)
+def _result(
+    step: TableStep, state: _State, session: SparkSession, views: list[str], unit: RefreshStep | None
+) -> DataFrame:
+    """What the query gives over the inputs; for what is recursive, at the fixed point."""
+    if unit is not None and (unit.kind is UnitKind.CYCLE or step.recursive):
+        return recomputed(session, unit, step.identifier, state.inputs, views)
+    return run_query(session, step, state.inputs, views)
+
+
+def _judged(lake: Lakehouse, step: TableStep, state: _State, result: DataFrame, limit: int) -> dict[str, Any]:
     target = target_of(lake, step, result, state.table)
     said: dict[str, Any] = {"rows": state.rows}
     if not same_columns(target.schema, state.table.metadata.schema()):
         table, query = _columns(state.table.metadata.schema()), _columns(target.schema)
         reason = f"The table has the columns {table}, and its query gives {query}. {_remedy(step)}"
         return {**said, "verdict": Verdict.DIFFERENT, "reason": reason}
-    found = compare(session, result, target, state.files, limit)
+    found = compare(result.sparkSession, result, target, state.files, limit)
     verdict, reason = _verdict(step, found)
     return {
         **said,

@@ -7,6 +7,7 @@ import importlib.metadata
 import importlib.util
 import json
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -50,9 +51,10 @@ def server_properties(files: ServerFiles) -> dict[str, str]:
     user: dict[str, str] = {}
     if files.user_settings.exists():
         for line in files.user_settings.read_text(encoding="utf-8").splitlines():
-            words = line.strip().replace("=", " ", 1).split(None, 1)
-            if len(words) == 2 and not words[0].startswith("#"):
-                user[words[0]] = words[1].strip()
+            # The first of the two ends the name: a value may hold either.
+            words = re.split(r"\s*[=\s]\s*", line.strip(), maxsplit=1)
+            if len(words) == 2 and words[1] and not words[0].startswith("#"):
+                user[words[0]] = words[1]
     return tuning.server_settings(files.folder, user, tuning.machine_memory())
 
 

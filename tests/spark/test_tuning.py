@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from airflow_trickle.spark.launch import server_properties
+from airflow_trickle.spark.state import ServerFiles
 from airflow_trickle.spark.tuning import GiB, MiB, machine_memory, server_settings, session_conf
 
 
@@ -25,6 +27,21 @@ def test_a_user_may_change_the_server_but_not_open_it():
     assert settings["spark.driver.memory"] == "3g"
     assert settings["spark.driver.extraJavaOptions"].endswith('"-Djava.io.tmpdir=/h/tmp" -Dmine=1')
     assert settings["spark.connect.grpc.binding.address"] == "127.0.0.1"
+
+
+def test_a_value_of_the_users_settings_may_hold_the_sign_between_name_and_value(tmp_path):
+    files = ServerFiles(tmp_path)
+    files.user_settings.write_text(
+        "# mine=1\nspark.a -Dx=1 -Dy=2\nspark.b = c=d\nspark.e=f g\n\nspark.nothing=\n spark.h\ti \n"
+    )
+    found = server_properties(files)
+    assert [found.get(f"spark.{name}") for name in ("a", "b", "e", "nothing", "h")] == [
+        "-Dx=1 -Dy=2",
+        "c=d",
+        "f g",
+        None,
+        "i",
+    ]
 
 
 def test_machine_memory_is_a_number_of_bytes():

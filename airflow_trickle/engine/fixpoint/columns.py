@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from airflow_trickle.engine.delta.bench import SparkBench
 from airflow_trickle.engine.delta.context import Column, Views
-from airflow_trickle.engine.fixpoint.rules import Member, Rule, written_names
-from airflow_trickle.engine.fixpoint.sql import RuleSql, World
+from airflow_trickle.engine.fixpoint.rules import Member, Rule
+from airflow_trickle.engine.fixpoint.sql import RuleSql, World, written_names
 from airflow_trickle.engine.zset import quoted
 from airflow_trickle.errors import RefreshFailed
 
@@ -74,10 +74,9 @@ def _columns(
 
 def _names(member: Member) -> list[str] | None:
     """The names that the text gives: a list behind the name, else those of its first SELECT; None if it has a star."""
-    blocks = member.text.blocks
     if member.columns:
         return [part.strip().strip("`") for part in member.columns.split(",")]
-    return written_names(blocks, member.query.body)
+    return written_names(member.text.blocks, member.query)
 
 
 def _empty(bench: SparkBench, columns: list[Column]) -> Views:

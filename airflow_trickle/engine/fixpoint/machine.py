@@ -123,7 +123,8 @@ class Machine:
         one = Iteration(number=len(self.trace) + 1, phase=phase, changes=counts, seconds=seconds)
         self.trace.append(one)
         self.note(one)
-        if one.total and one.number >= self.cap:
+        # Only deriving may go on for ever: what is retracted becomes less.
+        if one.total and sum(each.phase == phase for each in self.trace) >= self.cap:
             raise NotSettled
         return not one.total
 
@@ -277,7 +278,7 @@ class Machine:
         carried = all(self._is_carried(rule) for rows in self.rows.values() for rule in rows.member.rules)
         pending = {key: view for key, sqls in lost.items() if (view := self._candidates(key, sqls)) is not None}
         went, before = 0, sum(rows.size for rows in self.rows.values())
-        while True:
+        while pending:
             begin = time.monotonic()
             below = None if carried else self._lowest(pending)
             fallen: dict[str, str] = {}
@@ -290,18 +291,14 @@ class Machine:
             if went > max(_ALWAYS, TOO_MANY_GONE * before):
                 raise TooManyGone
             pending = self._next(pending, fallen, below)
-            if self._passed_retract(counts, begin, done=not pending):
-                return
+            self._retracted(counts, begin)
 
-    def _passed_retract(self, counts: dict[str, int], begin: float, *, done: bool) -> bool:
+    def _retracted(self, counts: dict[str, int], begin: float) -> None:
         one = Iteration(
             number=len(self.trace) + 1, phase="retract", changes=counts, seconds=round(time.monotonic() - begin, 3)
         )
         self.trace.append(one)
         self.note(one)
-        if not done and one.number >= self.cap:
-            raise NotSettled
-        return done
 
     def _is_carried(self, rule: Rule) -> bool:
         return not rule.members or (not rule.deep and len(rule.reads) == 1)

@@ -427,26 +427,3 @@ def _tail(query: Query) -> tuple[tuple[Span, ...], Span | None, Span | None]:
 
 def _named(blocks: Blocks, item: Item) -> str:
     return (item.alias or blocks.slice(item.span)).strip("`").casefold()
-
-
-def written_names(blocks: Blocks, body: Body) -> list[str] | None:
-    """The names that the text gives to the columns of a query: those of its first SELECT; None if not to all."""
-    select = _first(body)
-    if select is None or any(item.star is not None for item in select.items):
-        return None
-    names = []
-    for item in select.items:
-        word = item.alias if item.alias is not None else blocks.slice(item.span).rpartition(".")[2]
-        plain = word.strip().strip("`")
-        if item.alias is None and not plain.isidentifier():
-            return None
-        names.append(plain)
-    return names
-
-
-def _first(body: Body) -> Select | None:
-    if isinstance(body, Query):
-        return _first(body.body)
-    if isinstance(body, SetOperation):
-        return _first(body.left.body)
-    return body if isinstance(body, Select) else None

@@ -6,12 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from airflow_trickle.blocks.equalities import column_of
-from airflow_trickle.blocks.shapes import CteBlock, Derived, Select
+from airflow_trickle.blocks.parse import Blocks
+from airflow_trickle.blocks.shapes import CteBlock, Derived, Query, Select, SetOperation
 from airflow_trickle.engine.delta.context import Column, Context, InputViews, Scope, Version, Views, Workbench, numbered
 from airflow_trickle.engine.delta.program import change_inside, cte_views, derived_changes
 from airflow_trickle.engine.delta.selects import Block
 from airflow_trickle.engine.delta.terms import Term, all_of
-from airflow_trickle.engine.fixpoint.rules import Around, Rule, Text, written_names
+from airflow_trickle.engine.fixpoint.rules import Around, Rule, Text
 from airflow_trickle.engine.zset import RESERVED, WEIGHT, quoted
 
 
@@ -161,12 +162,7 @@ class RuleSql:
             names = [part.strip() for part in listed.rstrip().removesuffix(")").split(",")]
         else:
             assert isinstance(source.relation, Derived)  # noqa: S101 - only such are said around
-            # Not by running it: of members whose columns are being found nothing can be run yet.
-            written = written_names(context.blocks, source.relation.query)
-            if written is None:
-                inside = context.render(source.relation.query, Version.NEW, scope)
-                written = [column.name for column in context.bench.columns(inside)]
-            names = [quoted(name) for name in written]
+            names = self._names_inside(context, scope, source.relation.query)
         weight = [WEIGHT] if weighted else []
         inner = f"SELECT * FROM ({sql}) AS {RESERVED}q({', '.join([*names, *weight])})"
         said = (context.expression(span, Version.NEW, scope) for span in around.items)
@@ -175,3 +171,33 @@ class RuleSql:
         condition = "" if where is None else f" WHERE {context.expression(where, Version.NEW, scope)}"
         shown = f"SELECT {', '.join([*items, *weight])} FROM ({inner}) {alias.strip()}"
         return f"{shown.rstrip()}{condition}"
+
+    def _names_inside(self, context: Context, scope: Scope, query: Query) -> list[str]:
+        """What the columns of a query are called: by its first SELECT."""
+        written = written_names(context.blocks, query)
+        if written is None:
+            first = _first_query(query)
+            written = [column.name for column in context.bench.columns(context.render(first, Version.NEW, scope))]
+        return [quoted(name) for name in written]
+
+
+def written_names(blocks: Blocks, query: Query) -> list[str] | None:
+    """The names that the first SELECT of a query gives to its columns; None if the text alone does not tell."""
+    select = _first_query(query).body
+    if not isinstance(select, Select) or any(item.star is not None for item in select.items):
+        return None
+    names = []
+    for item in select.items:
+        word = item.alias if item.alias is not None else blocks.slice(item.span).rpartition(".")[2]
+        plain = word.strip().strip("`")
+        if item.alias is None and not plain.isidentifier():
+            return None
+        names.append(plain)
+    return names
+
+
+def _first_query(query: Query) -> Query:
+    body = query.body
+    if isinstance(body, Query):
+        return _first_query(body)
+    return _first_query(body.left) if isinstance(body, SetOperation) else query

@@ -70,8 +70,6 @@ def _why_naive(step: RefreshStep, members: Mapping[str, Member]) -> str:
         if not member.rules:
             return f"{member.name} is not a union of SELECTs: {member.why_not}"
     for table in step.tables:
-        if table.lattice:
-            continue
         for edge in table.edges:
             if edge.identifier in members and edge.type == _NON_MONOTONE:
                 return f"{table.name} reads {edge.identifier} where more rows may take rows away"
