@@ -182,7 +182,6 @@ CTES["a tree with UNION ALL"] = System(
     ({"walks": lambda now: _walks(now["start"], now["edges"])},),
     frozenset({"walks"}),
     acyclic=True,
-    naive=True,
 )
 
 
@@ -211,7 +210,6 @@ CTES["a guard against circles"] = System(
     },
     ({"walks": lambda now: _simple(now["start"], now["edges"])},),
     frozenset({"walks"}),
-    naive=True,
 )
 CTES["mutual recursion"] = System(
     {"red_edges": "src dst", "blue_edges": "src dst", "start": "node"},
