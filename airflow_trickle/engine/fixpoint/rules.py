@@ -31,6 +31,10 @@ from airflow_trickle.blocks.shapes import (
 from airflow_trickle.engine.zset import RESERVED
 from airflow_trickle.plan.steps import TableStep
 
+#: Joins in which a row more on the right may take a row away, and those in which one more on the left may.
+_MAY_TAKE = (JoinKind.LEFT, JoinKind.ANTI, JoinKind.FULL)
+_RIGHT_DECIDES = (JoinKind.RIGHT, JoinKind.FULL)
+
 #: What a name of a CTE stands for where a rule reads it: the key of a member, or a CTE over other tables.
 Names = Mapping[str, "str | CteBlock"]
 
@@ -203,11 +207,12 @@ class Finder:
 
     def _new_names(self, text: Text, query: Query, names: Names, path: str) -> Names:
         inner = dict(names)
+        needed = self._needed(text, query)
         for cte in query.ctes:
             key = f"{text.step.identifier}#{cte.query.span.start}"
             if cte.recursive and self._reads_itself(text, cte):
                 inner[cte.name] = key
-            elif not self._reads_member(text, cte.query, inner):
+            elif cte.name not in needed or not self._reads_member(text, cte.query, inner):
                 inner[cte.name] = cte
                 continue
             member = Member(key, f"{path}.{cte.name}", None, text, cte.query, inner, columns=cte.columns)
@@ -217,6 +222,21 @@ class Finder:
             self.found[key] = self.found.pop(key)
             inner[cte.name] = key
         return inner
+
+    def _needed(self, text: Text, query: Query) -> set[str]:
+        """The CTEs that may have to be members: in a cycle all, else only those that a recursive one reads."""
+        if self.keys:
+            return {cte.name for cte in query.ctes}
+        needed: set[str] = set()
+        for cte in reversed(query.ctes):
+            if cte.name in needed or (cte.recursive and self._reads_itself(text, cte)):
+                needed |= {
+                    _folded(text.blocks, source.relation)
+                    for select in selects(text.blocks, cte.query)
+                    for source in select.sources
+                    if isinstance(source.relation, TableName)
+                }
+        return needed
 
     def _reads_itself(self, text: Text, cte: CteBlock) -> bool:
         return any(
@@ -283,14 +303,19 @@ class Finder:
         calls = list(text.blocks.calls(*(item.span for item in select.items), select.having, select.qualify))
         if calls or select.group is not None or select.having is not None:
             raise NotInBlocks("it groups rows of the cycle or numbers them", select.span.start)
-        sources, reads = [], {}
+        sources: list[FromItem] = []
+        reads: dict[int, str] = {}
         deep: set[str] = set()
         for source in select.sources:
             key, lifted = self._source(text, source, names, path)
             sources.append(lifted)
+            if source.kind in _RIGHT_DECIDES and (reads or deep or key is not None):
+                raise NotInBlocks(f"it reads the cycle in a {source.kind.value} join", source.relation.span.start)
             if key is None:
                 continue
-            if source.kind in (JoinKind.SEMI, JoinKind.ANTI):
+            if source.kind in _MAY_TAKE:
+                raise NotInBlocks(f"a {source.kind.value} join looks for rows of the cycle", source.relation.span.start)
+            if source.kind is JoinKind.SEMI:
                 deep.add(key)
             else:
                 reads[lifted.relation.span.start] = key
