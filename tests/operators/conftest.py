@@ -34,5 +34,5 @@ def lake() -> Iterator[Lakehouse]:
 
 @pytest.fixture
 def webshop() -> DAG:
-    (dag,) = build_dags(DAGS, {}, strict=True)
+    (dag,) = (dag for dag in build_dags(DAGS, {}, strict=True) if dag.dag_id == "webshop")
     return dag
