@@ -152,6 +152,8 @@ class Finder:
     keys: Mapping[str, str]
     found: dict[str, Member] = field(default_factory=dict)
     _known: dict[tuple[str, int, int], Names] = field(default_factory=dict)
+    #: How many members are being defined around the place at hand.
+    _depth: int = 0
 
     def add(self, text: Text, *, is_member: bool = True) -> Member | None:
         """A table with the recursion inside of its query; the table itself only if it is part of the cycle."""
@@ -163,6 +165,9 @@ class Finder:
         member = Member(step.identifier, step.name, step, text, text.query, {})
         self.found[member.key] = member
         self._define(member, text.query, {})
+        for query in _with_ctes(text.blocks, text.query):
+            if query is not text.query and any(cte.recursive for cte in query.ctes):
+                self._names(text, query, {}, step.name)
         # Hidden members come first: they are found on the way.
         self.found[member.key] = self.found.pop(member.key)
         return member
@@ -170,6 +175,7 @@ class Finder:
     # --- members -----------------------------------------------------------------------------------
 
     def _define(self, member: Member, query: Query, names: Names) -> None:
+        self._depth += 1
         try:
             core, inner, columns = self._unwrapped(member, query, names)
             member.names, member.columns = inner, columns or member.columns
@@ -185,6 +191,8 @@ class Finder:
         except NotInBlocks as error:
             member.rules, member.why_not = (), error.why
             member.typing = tuple(self._parts(member.text, member.query, member.names, member.name))
+        finally:
+            self._depth -= 1
 
     def _unwrapped(self, member: Member, query: Query, names: Names) -> tuple[Query, Names, str]:
         """The defining query and what its CTEs stand for; of ``WITH m AS (…) SELECT * FROM m`` what stands inside."""
@@ -209,7 +217,7 @@ class Finder:
         inner = dict(names)
         needed = self._needed(text, query)
         for cte in query.ctes:
-            key = f"{text.step.identifier}#{cte.query.span.start}"
+            key = _key(text, cte)
             if cte.recursive and self._reads_itself(text, cte):
                 inner[cte.name] = key
             elif cte.name not in needed or not self._reads_member(text, cte.query, inner):
@@ -225,7 +233,7 @@ class Finder:
 
     def _needed(self, text: Text, query: Query) -> set[str]:
         """The CTEs that may have to be members: in a cycle all, else only those that a recursive one reads."""
-        if self.keys:
+        if self.keys or self._depth:
             return {cte.name for cte in query.ctes}
         needed: set[str] = set()
         for cte in reversed(query.ctes):
@@ -263,6 +271,10 @@ class Finder:
                     key = self.member_at(text, source.relation, names)
                     if key is not None:
                         yield key
+        for inner in _with_ctes(text.blocks, query):
+            for cte in inner.ctes:
+                if cte.recursive and self._reads_itself(text, cte):
+                    yield _key(text, cte)
 
     # --- rules -------------------------------------------------------------------------------------
 
@@ -367,6 +379,10 @@ class Finder:
         if isinstance(relation, Derived):
             return list(self._rules(text, relation.query, names, path))
         return None
+
+
+def _key(text: Text, cte: CteBlock) -> str:
+    return f"{text.step.identifier}#{cte.query.span.start}"
 
 
 def _folded(blocks: Blocks, relation: TableName) -> str:
