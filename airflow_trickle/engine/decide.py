@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from airflow_trickle.engine.holds import last_good_state, no_good_state
@@ -30,7 +30,7 @@ class Decision:
     #: Whether the published rows are those of this very query at the old frontier, and every input's way from
     #: there to the new one is known: then the change of the inputs is enough to know.
     from_changes: bool = False
-    #: The tables that are held and have no state yet, without which this one cannot have its first.
+    #: The tables that are held and have no state yet, without which this one cannot be computed.
     waits_for: tuple[str, ...] = ()
 
     IDLE = "idle"
@@ -143,7 +143,7 @@ class Seen:
 
 def look_at(
     lake: Lakehouse,
-    refs: Iterable[InputRef],
+    refs: Sequence[InputRef],
     tick: Tick,
     statuses: Mapping[str, TableStatus],
     locations: Mapping[str, str],
@@ -153,28 +153,26 @@ def look_at(
     Raises:
         RefreshFailed: an input of the same pipeline has no published state, and nobody holds it.
     """
-    states = [(ref, _input_state(lake, ref, tick, statuses, locations)) for ref in refs]
-    concerned = sorted({name for _, state in states for name in (*state.behind, *state.waits_for)})
-    known = {**read_status(lake, concerned), **statuses} if concerned else statuses
-    still = [name for name in concerned if name in known and known[name].is_held]
+    published = {
+        ref.identifier: published_state(lake, ref.identifier, statuses.get(ref.identifier), locations)
+        for ref in refs
+        if ref.kind is InputKind.STREAM_TABLE
+    }
+    held = _held(lake, published, statuses)
+    states = [(ref, _input_state(ref, tick, published.get(ref.identifier), statuses, held)) for ref in refs]
     target = Frontier(
         inputs={ref.identifier: state.version for ref, state in states if state.version is not None},
-        world=_merge_worlds([state.world for _, state in states]),
-        behind=tuple(name for name in still if any(name in state.behind for _, state in states)),
+        world=_merge_worlds(state.world for _, state in states),
+        behind=tuple(sorted({name for _, state in states for name in state.behind if name in held})),
     )
-    for ref, state in states:
-        if state.version is None and not set(state.waits_for).issubset(still):
-            raise RefreshFailed(f"Input '{ref.name}' ({ref.identifier}) has no published state yet; refresh it first.")
-    if waits_for := tuple(name for name in still if any(name in state.waits_for for _, state in states)):
-        return Seen(target, no_good_state(known[name] for name in waits_for), waits_for)
+    if waits_for := sorted({name for _, state in states if state.version is None for name in state.behind}):
+        return Seen(target, no_good_state(held[name] for name in waits_for), tuple(waits_for))
     stray = [
-        ref.name
-        for ref, state in states
-        if not _sees_the_pins(state.world, tick) or not set(state.behind).issubset(still)
+        ref.name for ref, state in states if not _sees_the_pins(state.world, tick) or not held.keys() >= {*state.behind}
     ]
     if stray:
         return Seen(target, f"its input {', '.join(stray)} stands at the world of another tick; left for that tick")
-    notes = (last_good_state(known[name] for name in target.behind),) if target.behind else ()
+    notes = (last_good_state(held[name] for name in target.behind),) if target.behind else ()
     return Seen(target, notes=notes)
 
 
@@ -182,21 +180,32 @@ def look_at(
 class _InputState:
     """The version of an input that this tick reads, and the pinned world it was computed from.
 
-    ``behind`` as in `Frontier`. Without a version there are tables in ``waits_for``.
+    ``behind`` as in `Frontier`. There is no version if the tables in it are what keeps it from having a state.
     """
 
     version: Version | None
     world: Mapping[str, Version]
     behind: tuple[str, ...] = ()
-    waits_for: tuple[str, ...] = ()
+
+
+def _held(
+    lake: Lakehouse, published: Mapping[str, Published | None], statuses: Mapping[str, TableStatus]
+) -> dict[str, TableStatus]:
+    """The tables that are held, among the inputs and those that they were computed from or wait for."""
+    inputs = {name: statuses[name] for name in published if name in statuses}
+    frontiers = [state.frontier for state in published.values() if state is not None and state.frontier is not None]
+    concerned = {name for frontier in frontiers for name in frontier.behind}
+    concerned |= {name for status in inputs.values() for name in status.waits_for}
+    known = {**read_status(lake, sorted(concerned)), **inputs} if concerned else inputs
+    return {name: status for name, status in known.items() if status.is_held}
 
 
 def _input_state(
-    lake: Lakehouse,
     ref: InputRef,
     tick: Tick,
+    state: Published | None,
     statuses: Mapping[str, TableStatus],
-    locations: Mapping[str, str],
+    held: Mapping[str, TableStatus],
 ) -> _InputState:
     if ref.kind is not InputKind.STREAM_TABLE:
         pinned = tick.pins.get(ref.identifier)
@@ -208,18 +217,16 @@ def _input_state(
         version = Version(pinned.snapshot_id, pinned.schema_id)
         return _InputState(version, {ref.identifier: version})
     status = statuses.get(ref.identifier)
-    state = published_state(lake, ref.identifier, status, locations)
-    is_held = status is not None and status.is_held
+    waits_for = tuple(name for name in (status.waits_for if status else ()) if name in held)
+    resting = (ref.identifier,) if ref.identifier in held else waits_for
     if state is None or state.frontier is None:
-        if is_held:
-            return _InputState(None, {}, waits_for=(ref.identifier,))
-        if status is not None and status.waits_for:
-            return _InputState(None, {}, waits_for=status.waits_for)
+        if resting:
+            return _InputState(None, {}, resting)
         raise RefreshFailed(f"Input '{ref.name}' ({ref.identifier}) has no published state yet; refresh it first.")
-    if is_held:
+    if resting:
         # Whatever world it has seen: it will not see another one, and who reads it must go on.
-        return _InputState(state.version, {}, behind=(ref.identifier,))
-    return _InputState(state.version, state.frontier.world, behind=state.frontier.behind)
+        return _InputState(state.version, {}, resting)
+    return _InputState(state.version, state.frontier.world, state.frontier.behind)
 
 
 def _merge_worlds(worlds: Iterable[Mapping[str, Version]]) -> dict[str, Version]:

@@ -19,6 +19,7 @@ def fetch(frame: DataFrame, most: int = SMALL, also: Sequence[str] = ()) -> pa.T
 
     The types of the columns in ``also`` do not matter: they stay here.
     """
+    import pyarrow as pa
     from pyspark.errors import UnsupportedOperationException
 
     try:
@@ -27,7 +28,10 @@ def fetch(frame: DataFrame, most: int = SMALL, also: Sequence[str] = ()) -> pa.T
         return None
     if rows.num_rows > most or len(set(rows.schema.names)) != rows.num_columns:
         return None
-    return rows if all(is_exact(field.type) for field in rows.schema if field.name not in also) else None
+    if not all(is_exact(field.type) for field in rows.schema if field.name not in also):
+        return None
+    # Whether a column may hold NULLs differs from query to query; tables that differ in that cannot be put together.
+    return rows.cast(pa.schema([field.with_nullable(True) for field in rows.schema]))
 
 
 def given_back(spark: SparkSession, rows: pa.Table) -> DataFrame:

@@ -19,9 +19,10 @@ from airflow_trickle.results import Mode, Status, TableResult
 
 @dataclass(frozen=True)
 class Hold:
-    """Why a unit is not refreshed, and how its tables stand."""
+    """Why a unit is not refreshed, because of which of its tables, and how all of them stand."""
 
     reason: str
+    because: tuple[str, ...]
     statuses: Mapping[str, TableStatus]
 
     def results(self, step: RefreshStep) -> tuple[TableResult, ...]:
@@ -56,8 +57,10 @@ def halted_members(lake: Lakehouse, step: RefreshStep) -> tuple[TableStatus, ...
 def hold_of(lake: Lakehouse, step: RefreshStep) -> Hold | None:
     """Why a unit must not be refreshed at present; None if it may be."""
     statuses = _members(lake, step)
-    if suspended := [status.name for status in statuses.values() if status.status is Status.SUSPENDED]:
-        return Hold(f"suspended, until: trickle resume {' '.join(suspended)}", statuses)
+    if suspended := [status for status in statuses.values() if status.status is Status.SUSPENDED]:
+        names = " ".join(status.name for status in suspended)
+        because = tuple(status.identifier for status in suspended)
+        return Hold(f"suspended, until: trickle resume {names}", because, statuses)
     if halted := _halted(step, statuses):
         what = "the cycle" if step.kind is UnitKind.CYCLE else "it"
         query = "a query of it" if step.kind is UnitKind.CYCLE else "its query"
@@ -65,12 +68,12 @@ def hold_of(lake: Lakehouse, step: RefreshStep) -> Hold | None:
             f"{what} did not settle; left as it is until {query} or max_fixpoint_iterations changes, or until: "
             f"trickle resume {halted[0].name}"
         )
-        return Hold(reason, statuses)
+        return Hold(reason, tuple(status.identifier for status in halted), statuses)
     return None
 
 
 def last_good_state(held: Iterable[TableStatus]) -> str:
-    """What to say of a table that reads tables that are held."""
+    """What to say of a table that was computed from tables that are held."""
     return "; ".join(f"{_why(status)}, so its last good state is read" for status in held)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -14,7 +15,7 @@ from sqlalchemy.exc import IntegrityError
 
 from airflow_trickle import clock
 from airflow_trickle.engine.decide import Decision
-from airflow_trickle.engine.holds import unit_fingerprint
+from airflow_trickle.engine.holds import Hold, unit_fingerprint
 from airflow_trickle.engine.phases import Phases
 from airflow_trickle.errors import NonConvergence, TrickleError
 from airflow_trickle.lakehouse.catalog import Lakehouse
@@ -185,8 +186,16 @@ def record_non_convergence(
         )
 
 
+def note_hold(runs: Iterable[Refresh], hold: Hold) -> None:
+    """Note of the tables of a unit that rest only because others of it are held, that they do."""
+    for run in runs:
+        status = hold.statuses.get(run.step.identifier)
+        if status is None or not (status.is_held or status.waits_for == hold.because):
+            note_waiting(run, hold.because)
+
+
 def note_waiting(run: Refresh, waits_for: tuple[str, ...]) -> None:
-    """Note that a table cannot have its first state as long as some others are held, for those that read it."""
+    """Note that a table stays as it is as long as some others are held, for those that read it."""
     with run.lake.database.transaction() as connection:
         known = {"name": run.step.name, "pipeline": run.tick.pipeline}
         write_status(run.lake, connection, run.step.identifier, if_new=known, waits_for=waits_for)

@@ -18,6 +18,7 @@ from airflow_trickle.engine.phases import Phase
 from airflow_trickle.engine.publish import publish
 from airflow_trickle.engine.record import (
     Refresh,
+    note_hold,
     note_progress,
     note_waiting,
     record_failure,
@@ -101,6 +102,7 @@ def _refresh_unit(
 ) -> tuple[TableResult, ...]:
     """Refresh the tables of a unit, unless it is held."""
     if (hold := hold_of(runs[0].lake, step)) is not None:
+        note_hold(runs, hold)
         return hold.results(step)
     if step.kind is UnitKind.CYCLE or (step.kind is UnitKind.TABLE and step.tables[0].recursive):
         from airflow_trickle.engine.fixpoint.cycle import refresh_cycle

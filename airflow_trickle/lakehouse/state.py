@@ -84,7 +84,7 @@ class TableStatus:
     converged_at: datetime | None = None
     #: Fingerprint of the unit that did not settle: as long as it is the same, it is not tried again.
     halted: str | None = None
-    #: The tables that are held and without which this one cannot have a first state.
+    #: Tables that are held and without which this one cannot be refreshed; they may be so no longer.
     waits_for: tuple[str, ...] = ()
 
     @property

@@ -67,7 +67,7 @@ status = Table(
     Column("converged_at", String(40)),
     # Fingerprint of the unit that did not settle: as long as it is the same, it is not tried again.
     Column("halted", String(64)),
-    # Identifiers of the tables that are held and without which this one cannot have a first state, as JSON.
+    # Identifiers of tables that are held and without which this one cannot be refreshed, as JSON.
     Column("waits_for", Text),
 )
 

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import io
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime, timezone
 from typing import Any
 
 import pytest
+from rich.console import Console
 from sqlalchemy import Connection
 
+from airflow_trickle.api import Pipeline
+from airflow_trickle.cli import running
 from airflow_trickle.lakehouse.catalog import Lakehouse, open_lakehouse
 from airflow_trickle.lakehouse.iterations import write_iterations
 from airflow_trickle.lakehouse.snapshots import Version
@@ -223,3 +228,15 @@ def test_a_history_without_passes(shell: Shell) -> None:
         "No refresh was made in passes yet: only cycles and recursive queries are.\n"
     )
     assert shell.ok("history", "--iterations", "--json").json == []
+
+
+def test_a_terminal_shows_the_pass_that_was_made_last(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    pipeline = Pipeline.load(shell.write("dags/reach.yaml", CYCLE))
+    terminal = Console(file=io.StringIO(), force_terminal=True, width=120)
+    monkeypatch.setattr(running, "err", terminal)
+    with running._progress(pipeline, quiet=False) as listeners:
+        listeners["starting"]("a")
+        listeners["progress"]("cycle_a", TRACE[0])
+        # It is drawn some times a second.
+        time.sleep(0.3)
+    assert "reach: cycle_a, pass 1: 2 rows changed" in terminal.file.getvalue()  # type: ignore[attr-defined]

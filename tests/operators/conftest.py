@@ -34,5 +34,4 @@ def lake() -> Iterator[Lakehouse]:
 
 @pytest.fixture
 def webshop() -> DAG:
-    (dag,) = build_dags(DAGS, {}, strict=True)
-    return dag
+    return next(dag for dag in build_dags(DAGS, {}, strict=True) if dag.dag_id == "webshop")

@@ -128,7 +128,7 @@ class Checkpoint:
             "files": self._files,
             "trace": [one.model_dump() for one in trace],
         }
-        location = f"{self._begun.kept_folder}/{len(trace):06d}.json"
+        location = f"{self._begun.kept_folder}/{time.time_ns():020d}.json"
         with self.io.new_output(location).create(overwrite=True) as stream:
             stream.write(json.dumps(said).encode())
         make_durable(self.io, [location])

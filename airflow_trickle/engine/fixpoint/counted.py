@@ -220,6 +220,7 @@ class Counting:
         one = Iteration(number=len(self.trace) + 1, phase=phase, changes=counts, seconds=seconds)
         self.trace.append(one)
         self.note(one)
-        if one.total and one.number >= self.cap:
+        # Only deriving may go on for ever: what goes was derived in finitely many ways.
+        if one.total and phase == "derive" and sum(each.phase == phase for each in self.trace) >= self.cap:
             raise NotSettled
         return not one.total

@@ -29,6 +29,8 @@ from airflow_trickle.results import Iteration
 
 #: When more than this share of the rows has to go, it is quicker to begin from nothing.
 TOO_MANY_GONE = 0.25
+#: Marks rows of which a derivation went.
+_LOST = f"{RESERVED}lost"
 #: So many rows may go in any case.
 _ALWAYS = 1000
 
@@ -38,7 +40,7 @@ class NotSettled(Exception):
 
 
 class RanksUnknown(Exception):
-    """A row lost support, and what else holds it up cannot be told."""
+    """A row lost support, and what else holds it up cannot be told; the text says why."""
 
 
 class TooManyGone(Exception):
@@ -123,7 +125,8 @@ class Machine:
         one = Iteration(number=len(self.trace) + 1, phase=phase, changes=counts, seconds=seconds)
         self.trace.append(one)
         self.note(one)
-        if one.total and one.number >= self.cap:
+        # Only deriving may go on for ever: what is retracted becomes less.
+        if one.total and sum(each.phase == phase for each in self.trace) >= self.cap:
             raise NotSettled
         return not one.total
 
@@ -242,24 +245,25 @@ class Machine:
                 terms = [rows.typed(sql, weighted=True) for sql in self._sql(rule, change, now).changes()]
                 if not terms:
                     continue
-                sql = " UNION ALL ".join(terms)
+                listed = ", ".join(rows.names)
+                # Terms may cancel out: what comes is their sum, but a derivation that goes counts by itself.
                 view = self.bench.keep(
-                    f"SELECT DISTINCT {', '.join(rows.names)}, sign({WEIGHT}) AS {WEIGHT} FROM ({sql})",
+                    f"SELECT {listed}, sum({WEIGHT}) AS {WEIGHT}, max(IF({WEIGHT} < 0, 1, 0)) AS {_LOST} "
+                    f"FROM ({' UNION ALL '.join(terms)}) GROUP BY {listed}",
                     f"what the change adds to {rows.member.name} and takes from it",
                 )
                 if view is None:
                     continue
-                listed = ", ".join(rows.names)
                 moved.gained.setdefault(key, []).append(f"SELECT {listed} FROM {quoted(view)} WHERE {WEIGHT} > 0")
                 if not self._only_gained(view):
-                    moved.lost.setdefault(key, []).append(f"SELECT {listed} FROM {quoted(view)} WHERE {WEIGHT} < 0")
+                    moved.lost.setdefault(key, []).append(f"SELECT {listed} FROM {quoted(view)} WHERE {_LOST} = 1")
         return moved
 
     def _only_gained(self, view: str) -> bool:
         here = self.bench.rows_of(view)
         if here is None:
-            return bool(self.bench.frame(f"SELECT 1 FROM {quoted(view)} WHERE {WEIGHT} < 0").isEmpty())
-        return all(weight > 0 for weight in here[WEIGHT].to_pylist())
+            return bool(self.bench.frame(f"SELECT 1 FROM {quoted(view)} WHERE {_LOST} = 1").isEmpty())
+        return not any(here[_LOST].to_pylist())
 
     def _as_they_are(self, key: str) -> Views:
         rows = self.rows[key]
@@ -272,12 +276,15 @@ class Machine:
         Args:
             lost: By member: SQL of rows that may have lost a derivation.
         """
+        if any(rows.member.best is not None for rows in self.rows.values()):
+            # What was derived from a value that was bettered since may have a smaller rank than the better one.
+            raise RanksUnknown("a best value may have lost what it was derived from")
         if any(rows.lines is None for rows in self.rows.values()):
-            raise RanksUnknown
+            raise RanksUnknown("the ranks of the rows are not known, or no longer")
         carried = all(self._is_carried(rule) for rows in self.rows.values() for rule in rows.member.rules)
         pending = {key: view for key, sqls in lost.items() if (view := self._candidates(key, sqls)) is not None}
         went, before = 0, sum(rows.size for rows in self.rows.values())
-        while True:
+        while pending:
             begin = time.monotonic()
             below = None if carried else self._lowest(pending)
             fallen: dict[str, str] = {}
@@ -290,18 +297,14 @@ class Machine:
             if went > max(_ALWAYS, TOO_MANY_GONE * before):
                 raise TooManyGone
             pending = self._next(pending, fallen, below)
-            if self._passed_retract(counts, begin, done=not pending):
-                return
+            self._retracted(counts, begin)
 
-    def _passed_retract(self, counts: dict[str, int], begin: float, *, done: bool) -> bool:
+    def _retracted(self, counts: dict[str, int], begin: float) -> None:
         one = Iteration(
             number=len(self.trace) + 1, phase="retract", changes=counts, seconds=round(time.monotonic() - begin, 3)
         )
         self.trace.append(one)
         self.note(one)
-        if not done and one.number >= self.cap:
-            raise NotSettled
-        return done
 
     def _is_carried(self, rule: Rule) -> bool:
         return not rule.members or (not rule.deep and len(rule.reads) == 1)

@@ -1,6 +1,6 @@
 """A cycle without rules: every pass computes every member anew, until a pass changes nothing.
 
-    X = {};   X' = F(X);   again, until X' = X as bags
+    X = {};   X' = F(X);   again, until X' = X as bags          layer by layer: what a layer reads has settled before
 
 This is what the words of the query say, whatever they are; it serves where rules do not reach: duplicates that count on
 the way round, INTERSECT and EXCEPT of members, cycles that are tried although they are not monotone.
@@ -8,6 +8,7 @@ the way round, INTERSECT and EXCEPT of members, cycles that are tried although t
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -18,6 +19,7 @@ from airflow_trickle.engine.delta.context import Column, Views
 from airflow_trickle.engine.fixpoint.machine import NotSettled
 from airflow_trickle.engine.fixpoint.rules import Member
 from airflow_trickle.engine.fixpoint.sql import RuleSql, World
+from airflow_trickle.engine.fixpoint.system import layers
 from airflow_trickle.engine.inputs import create_view
 from airflow_trickle.engine.zset import WEIGHT, net, quoted, weigh
 from airflow_trickle.results import Iteration
@@ -50,16 +52,21 @@ class Naive:
         """
         for key in self.members:
             self._take(key, self.bench.frame(f"SELECT {self._nulls(key)} WHERE false"))
-        while True:
+        for layer in layers(self.members):
+            self._settle(layer)
+
+    def _settle(self, layer: list[str]) -> None:
+        """Compute some members until nothing changes."""
+        for count in itertools.count(1):
             begin = time.monotonic()
-            counts = {member.name: self._pass(key) for key, member in self.members.items()}
+            counts = {member.name: self._pass(key) if key in layer else 0 for key, member in self.members.items()}
             seconds = round(time.monotonic() - begin, 3)
             one = Iteration(number=len(self.trace) + 1, phase="derive", changes=counts, seconds=seconds)
             self.trace.append(one)
             self.note(one)
             if not one.total:
                 return
-            if one.number >= self.cap:
+            if count >= self.cap:
                 raise NotSettled
 
     def _pass(self, key: str) -> int:

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from airflow_trickle.engine.delta.bench import SparkBench
 from airflow_trickle.engine.delta.context import Column
-from airflow_trickle.engine.fetch import SMALL, given_back
+from airflow_trickle.engine.fetch import SMALL, fetch, given_back
 from airflow_trickle.engine.fixpoint.rules import Member
 from airflow_trickle.engine.inputs import create_view
 from airflow_trickle.engine.zset import RESERVED, WEIGHT, quoted
@@ -28,6 +28,8 @@ _MOST_PARTS = 8
 _TRAVELLING = 20_000
 #: Up to here it is remembered here which rows there are.
 _REMEMBERED = 200_000
+#: After so many passes it is likely that many follow.
+_WORTH_REMEMBERING = 3
 #: Types whose values are equal here exactly if they are on Spark.
 _PLAIN_TYPES = ("tinyint", "smallint", "int", "bigint", "string", "boolean", "date")
 
@@ -71,11 +73,17 @@ class Rows:
     #: How many came with the last step.
     latest: int = 0
     _seen: set[tuple[Any, ...]] | None = None
+    #: How often it was asked which rows are new.
+    _asked: int = 0
 
     def __post_init__(self) -> None:
-        plain = all(column.type in _PLAIN_TYPES for column in self.columns)
-        if self.base is None and plain and self.member.best is None:
+        if self.base is None and self._is_plain:
             self._seen = set()
+
+    @property
+    def _is_plain(self) -> bool:
+        """Whether rows can be compared here: by all columns, of types whose values mean the same here."""
+        return self.member.best is None and all(column.type in _PLAIN_TYPES for column in self.columns)
 
     # --- SQL ---------------------------------------------------------------------------------------
 
@@ -159,6 +167,9 @@ class Rows:
 
     def is_new(self, rows: pa.Table) -> pa.Table | None:
         """Of some distinct rows those that are not there yet; None if only Spark can tell."""
+        self._asked += 1
+        if self._seen is None and self._asked == _WORTH_REMEMBERING and self.size <= _TRAVELLING:
+            self._remember()
         if self._seen is None:
             return None
         if len(self._seen) + rows.num_rows > _REMEMBERED:
@@ -167,6 +178,12 @@ class Rows:
         seen = self._seen
         each = zip(*(column.to_pylist() for column in rows.columns), strict=True)
         return rows.filter(pa.array([row not in seen for row in each], pa.bool_()))
+
+    def _remember(self) -> None:
+        """Bring few rows here once, instead of asking Spark with every pass."""
+        every = fetch(self.bench.frame(self.now()), _REMEMBERED) if self._is_plain else None
+        if every is not None:
+            self._seen = set(zip(*(column.to_pylist() for column in every.columns), strict=True))
 
     def add_rows(self, rows: pa.Table, rank: int) -> None:
         """Rows of this process that came."""

@@ -31,6 +31,10 @@ from airflow_trickle.blocks.shapes import (
 from airflow_trickle.engine.zset import RESERVED
 from airflow_trickle.plan.steps import TableStep
 
+#: Joins in which a row more on the right may take a row away, and those in which one more on the left may.
+_MAY_TAKE = (JoinKind.LEFT, JoinKind.ANTI, JoinKind.FULL)
+_RIGHT_DECIDES = (JoinKind.RIGHT, JoinKind.FULL)
+
 #: What a name of a CTE stands for where a rule reads it: the key of a member, or a CTE over other tables.
 Names = Mapping[str, "str | CteBlock"]
 
@@ -148,6 +152,8 @@ class Finder:
     keys: Mapping[str, str]
     found: dict[str, Member] = field(default_factory=dict)
     _known: dict[tuple[str, int, int], Names] = field(default_factory=dict)
+    #: How many members are being defined around the place at hand.
+    _depth: int = 0
 
     def add(self, text: Text, *, is_member: bool = True) -> Member | None:
         """A table with the recursion inside of its query; the table itself only if it is part of the cycle."""
@@ -159,6 +165,9 @@ class Finder:
         member = Member(step.identifier, step.name, step, text, text.query, {})
         self.found[member.key] = member
         self._define(member, text.query, {})
+        for query in _with_ctes(text.blocks, text.query):
+            if query is not text.query and any(cte.recursive for cte in query.ctes):
+                self._names(text, query, {}, step.name)
         # Hidden members come first: they are found on the way.
         self.found[member.key] = self.found.pop(member.key)
         return member
@@ -166,6 +175,7 @@ class Finder:
     # --- members -----------------------------------------------------------------------------------
 
     def _define(self, member: Member, query: Query, names: Names) -> None:
+        self._depth += 1
         try:
             core, inner, columns = self._unwrapped(member, query, names)
             member.names, member.columns = inner, columns or member.columns
@@ -181,6 +191,8 @@ class Finder:
         except NotInBlocks as error:
             member.rules, member.why_not = (), error.why
             member.typing = tuple(self._parts(member.text, member.query, member.names, member.name))
+        finally:
+            self._depth -= 1
 
     def _unwrapped(self, member: Member, query: Query, names: Names) -> tuple[Query, Names, str]:
         """The defining query and what its CTEs stand for; of ``WITH m AS (…) SELECT * FROM m`` what stands inside."""
@@ -203,11 +215,12 @@ class Finder:
 
     def _new_names(self, text: Text, query: Query, names: Names, path: str) -> Names:
         inner = dict(names)
+        needed = self._needed(text, query)
         for cte in query.ctes:
-            key = f"{text.step.identifier}#{cte.query.span.start}"
+            key = _key(text, cte)
             if cte.recursive and self._reads_itself(text, cte):
                 inner[cte.name] = key
-            elif not self._reads_member(text, cte.query, inner):
+            elif cte.name not in needed or not self._reads_member(text, cte.query, inner):
                 inner[cte.name] = cte
                 continue
             member = Member(key, f"{path}.{cte.name}", None, text, cte.query, inner, columns=cte.columns)
@@ -217,6 +230,21 @@ class Finder:
             self.found[key] = self.found.pop(key)
             inner[cte.name] = key
         return inner
+
+    def _needed(self, text: Text, query: Query) -> set[str]:
+        """The CTEs that may have to be members: in a cycle all, else only those that a recursive one reads."""
+        if self.keys or self._depth:
+            return {cte.name for cte in query.ctes}
+        needed: set[str] = set()
+        for cte in reversed(query.ctes):
+            if cte.name in needed or (cte.recursive and self._reads_itself(text, cte)):
+                needed |= {
+                    _folded(text.blocks, source.relation)
+                    for select in selects(text.blocks, cte.query)
+                    for source in select.sources
+                    if isinstance(source.relation, TableName)
+                }
+        return needed
 
     def _reads_itself(self, text: Text, cte: CteBlock) -> bool:
         return any(
@@ -243,6 +271,10 @@ class Finder:
                     key = self.member_at(text, source.relation, names)
                     if key is not None:
                         yield key
+        for inner in _with_ctes(text.blocks, query):
+            for cte in inner.ctes:
+                if cte.recursive and self._reads_itself(text, cte):
+                    yield _key(text, cte)
 
     # --- rules -------------------------------------------------------------------------------------
 
@@ -283,14 +315,19 @@ class Finder:
         calls = list(text.blocks.calls(*(item.span for item in select.items), select.having, select.qualify))
         if calls or select.group is not None or select.having is not None:
             raise NotInBlocks("it groups rows of the cycle or numbers them", select.span.start)
-        sources, reads = [], {}
+        sources: list[FromItem] = []
+        reads: dict[int, str] = {}
         deep: set[str] = set()
         for source in select.sources:
             key, lifted = self._source(text, source, names, path)
             sources.append(lifted)
+            if source.kind in _RIGHT_DECIDES and (reads or deep or key is not None):
+                raise NotInBlocks(f"it reads the cycle in a {source.kind.value} join", source.relation.span.start)
             if key is None:
                 continue
-            if source.kind in (JoinKind.SEMI, JoinKind.ANTI):
+            if source.kind in _MAY_TAKE:
+                raise NotInBlocks(f"a {source.kind.value} join looks for rows of the cycle", source.relation.span.start)
+            if source.kind is JoinKind.SEMI:
                 deep.add(key)
             else:
                 reads[lifted.relation.span.start] = key
@@ -342,6 +379,10 @@ class Finder:
         if isinstance(relation, Derived):
             return list(self._rules(text, relation.query, names, path))
         return None
+
+
+def _key(text: Text, cte: CteBlock) -> str:
+    return f"{text.step.identifier}#{cte.query.span.start}"
 
 
 def _folded(blocks: Blocks, relation: TableName) -> str:

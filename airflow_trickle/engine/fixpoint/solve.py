@@ -156,6 +156,13 @@ class Solver:
         return total_rows(file for one in self.inputs.values() for file in one.files)
 
     def _from_nothing(self, why: str) -> Solution:
+        """By rules where these can be followed, else every pass in full."""
+        try:
+            return self._by_rules(why)
+        except NotInBlocks as error:
+            return self._naively(error.why)
+
+    def _by_rules(self, why: str) -> Solution:
         self.trace.clear()
         bench = SparkBench(self.session, self.run.views)
         world = self._present(bench)
@@ -323,8 +330,8 @@ class Solver:
         """What cannot be found from before is found from nothing."""
         try:
             yield
-        except RanksUnknown:
-            raise _Anew("the ranks of the rows are not known, or no longer") from None
+        except RanksUnknown as error:
+            raise _Anew(str(error)) from None
         except TooManyGone:
             raise _Anew("too many rows would go one by one") from None
         except NotInBlocks as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from airflow_trickle.blocks.check import table_names
 from airflow_trickle.blocks.equalities import column_of
 from airflow_trickle.blocks.parse import Blocks
 from airflow_trickle.blocks.shapes import CteBlock, Derived, Query, Select, SetOperation
@@ -113,14 +114,32 @@ class RuleSql:
             views = self.world.tables.get(reference.identifier) if key is None else self.members.get(key)
             if views is not None:
                 tables[reference.start] = InputViews(views, reference.alias)
-        context = Context(text.blocks, tables, self.world.bench)
+        # Recursive CTEs inside of the text stand for members too.
+        mine = f"{text.step.identifier}#"
+        known = {int(key.removeprefix(mine)): views for key, views in self.members.items() if key.startswith(mine)}
+        context = Context(text.blocks, tables, self.world.bench, known=known)
         scope: dict[str, Views] = {}
+        needed = self._needed_names()
         for name, what in self.rule.names.items():
             if isinstance(what, CteBlock):
+                if name not in needed:
+                    continue
                 scope[name] = self.world.cte(text, what, context, dict(scope))
             elif what in self.members:
                 scope[name] = self.members[what]
         return context, scope
+
+    def _needed_names(self) -> set[str]:
+        """The CTEs that the rule reads, and those that these read."""
+        blocks, rule = self.rule.text.blocks, self.rule
+        query = rule.outside if rule.outside is not None else Query(self._select.span, (), self._select)
+        needed = set(_names_read(blocks, query))
+        for around in rule.around:
+            needed |= set(_names_read(blocks, Query(around.select.span, (), around.select)))
+        for name, what in reversed(list(rule.names.items())):
+            if name in needed and isinstance(what, CteBlock):
+                needed |= set(_names_read(blocks, what.query))
+        return needed
 
     def _wanted(self, block: Block) -> Iterator[str]:
         """What wanted rows have in columns that are columns of an input: then only that is read of the input."""
@@ -179,6 +198,11 @@ class RuleSql:
             first = _first_query(query)
             written = [column.name for column in context.bench.columns(context.render(first, Version.NEW, scope))]
         return [quoted(name) for name in written]
+
+
+def _names_read(blocks: Blocks, query: Query) -> Iterator[str]:
+    for name in table_names(blocks, query):
+        yield blocks.slice(name.span).strip("`").casefold()
 
 
 def written_names(blocks: Blocks, query: Query) -> list[str] | None:

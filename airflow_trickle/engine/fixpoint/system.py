@@ -70,14 +70,13 @@ def _why_naive(step: RefreshStep, members: Mapping[str, Member]) -> str:
         if not member.rules:
             return f"{member.name} is not a union of SELECTs: {member.why_not}"
     for table in step.tables:
-        if table.lattice:
-            continue
         for edge in table.edges:
             if edge.identifier in members and edge.type == _NON_MONOTONE:
                 return f"{table.name} reads {edge.identifier} where more rows may take rows away"
     for member in members.values():
-        if member.step is None and any(rule.deep for rule in member.rules):
-            return f"{member.name} reads rows of the recursion in a subquery"
+        hidden = {key for rule in member.rules for key in rule.deep if members[key].step is None}
+        if hidden or (member.step is None and any(rule.deep for rule in member.rules)):
+            return f"{member.name} reads rows of a recursion in a subquery"
     return ""
 
 
@@ -89,3 +88,22 @@ def bag_order(members: Mapping[str, Member]) -> list[str]:
     """
     bags = {key: member for key, member in members.items() if not member.distinct}
     return list(TopologicalSorter({key: member.reads & bags.keys() for key, member in bags.items()}).static_order())
+
+
+def layers(members: Mapping[str, Member]) -> list[list[str]]:
+    """The members in layers: those that read each other in one, after all that they read.
+
+    What a layer reads must not change any more while it settles: a row that is there for a while could lead to others
+    that then hold up themselves.
+    """
+    reads = {key: set(member.members_inside & members.keys()) for key, member in members.items()}
+    reached = {key: set(found) for key, found in reads.items()}
+    for middle in members:
+        for key in members:
+            if middle in reached[key]:
+                reached[key] |= reached[middle]
+    of = {key: next(o for o in members if o == key or (o in reached[key] and key in reached[o])) for key in members}
+    graph: dict[str, set[str]] = {first: set() for first in of.values()}
+    for key, found in reads.items():
+        graph[of[key]] |= {of[other] for other in found if of[other] != of[key]}
+    return [[key for key in members if of[key] == first] for first in TopologicalSorter(graph).static_order()]

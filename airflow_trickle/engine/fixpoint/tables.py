@@ -105,7 +105,7 @@ class TableChanges:
             new = shaped(self._named(self.whole(name), target), target)
             return self._remembered(name, difference(self.session, new, target, held), published)
         if change is None:
-            return None
+            return self._remembered(name, None, published)
         places = (FILE, POSITION) if change.placed else ()
         names = [column.name for column in target.schema.fields]
         frame = bench.frame(change.sql).toDF(*names, WEIGHT, *places)
@@ -116,8 +116,11 @@ class TableChanges:
         self, name: str, found: SmallChange | Difference | None, published: Published
     ) -> SmallChange | Difference | None:
         """Note the states of a table whose copies count, for those who read it."""
-        if found is None or name not in self.solution.system.keys:
+        if name not in self.solution.system.keys:
             return found
+        if found is None:
+            self._states[name] = Views(published.rows, published.rows, None)
+            return None
         bench = self.solution.bench
         delta = found.frame(self.session) if isinstance(found, SmallChange) else found.delta
         view = create_view(delta)

@@ -380,6 +380,34 @@ SYSTEMS["before and behind a cycle"] = System(
     frozenset({"closure"}),
 )
 
+SYSTEMS["both colours lead there"] = System(
+    {"red_edges": "src dst", "blue_edges": "src dst", "start": "node"},
+    {
+        "met": """
+            SELECT node FROM start
+            UNION
+            (
+              SELECT e.dst FROM met AS m JOIN red_edges AS e ON e.src = m.node
+              INTERSECT
+              SELECT e.dst FROM met AS m JOIN blue_edges AS e ON e.src = m.node
+            )"""
+    },
+    (
+        {
+            "met": lambda now: distinct(
+                now["start"]
+                + [
+                    (e[1],)
+                    for _, e in join(now["met"], 0, now["red_edges"], 0)
+                    if any(e[1] == other[1] for _, other in join(now["met"], 0, now["blue_edges"], 0))
+                ]
+            )
+        },
+    ),
+    frozenset({"met"}),
+    naive=True,
+)
+
 # --- duplicates ------------------------------------------------------------------------------------------
 
 SYSTEMS["paths as a bag"] = System(
@@ -393,7 +421,6 @@ SYSTEMS["paths as a bag"] = System(
     ({"paths": lambda now: now["edges"] + _plus(now["paths"], now["edges"])},),
     frozenset({"paths"}),
     acyclic=True,
-    naive=True,
     duckdb={"paths": CLOSURE_IN_DUCKDB.replace("UNION", "UNION ALL")},
 )
 SYSTEMS["a bag on the way"] = System(

@@ -15,7 +15,7 @@ from tests.engine.fixpoint.stage import Stage
 from tests.engine.fixpoint.systems import SYSTEMS
 from tests.engine.world import World
 
-ALL = {**SYSTEMS, **CTES}
+ALL = {**SYSTEMS, **{f"CTE: {name}": system for name, system in CTES.items()}}
 
 
 def run(world: World, name: str, seed: int, batches: int) -> None:
@@ -30,9 +30,9 @@ def run(world: World, name: str, seed: int, batches: int) -> None:
         stage.tick()
 
 
-@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("name", SYSTEMS)
 def test_after_every_batch_it_is_the_least_fixed_point(world: World, name: str) -> None:
-    run(world, name, seed=0, batches=3)
+    run(world, name, seed=0, batches=2)
 
 
 @pytest.mark.soak
