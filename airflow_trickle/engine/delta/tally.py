@@ -13,12 +13,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from airflow_trickle.blocks.expressions import folded, position_in
+from airflow_trickle.blocks.nameless import has_no_names
 from airflow_trickle.blocks.shapes import Call, Span
 from airflow_trickle.engine.delta.context import LINES_FAIL, Change, Published, Version, replaced, weighted
 from airflow_trickle.engine.delta.extremes import Extremes
 from airflow_trickle.engine.delta.keys import key_name, published_among
 from airflow_trickle.engine.delta.selects import Block
-from airflow_trickle.engine.delta.tally_parts import WHOLE, Part, has_no_names, part_of, typed
+from airflow_trickle.engine.delta.tally_parts import WHOLE, Part, part_of, typed
 from airflow_trickle.engine.delta.terms import Term, all_of
 from airflow_trickle.engine.zset import RESERVED, quoted
 

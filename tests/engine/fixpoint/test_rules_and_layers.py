@@ -131,7 +131,7 @@ def test_copies_behind_a_table_that_did_not_change_are_counted(world: World) -> 
     [
         "WITH RECURSIVE r AS (SELECT node FROM start UNION (WITH x AS (SELECT node FROM r) SELECT e.dst FROM x JOIN "
         "edges AS e ON e.src = x.node)) SELECT node FROM r",
-        f"WITH RECURSIVE c AS (SELECT q.node FROM (WITH RECURSIVE r AS ({REACH.format('r')}) SELECT node FROM r) AS q), "
+        f"WITH RECURSIVE c AS (SELECT q.node FROM (WITH RECURSIVE r AS ({REACH.format('r')}) SELECT node FROM r) q), "
         "z AS (SELECT node FROM c UNION SELECT e.dst FROM z JOIN edges AS e ON e.src = z.node) SELECT node FROM z",
         f"(WITH RECURSIVE r AS ({REACH.format('r')}) SELECT node FROM r) UNION "
         "SELECT e.dst FROM t JOIN edges AS e ON e.src = t.node",
