@@ -60,8 +60,8 @@ def test_a_partner_that_comes_when_its_edge_goes_derives_nothing(world: World) -
 def test_what_came_from_a_value_that_was_bettered_goes_too(world: World) -> None:
     query = (
         "SELECT node, MAX(width) AS width FROM (SELECT node, CAST(1000 AS BIGINT) AS width FROM start UNION ALL "
-        "SELECT e.dst AS node, least(w.width, e.weight) AS width FROM widest AS w JOIN weights AS e ON e.src = w.node) "
-        "GROUP BY node"
+        "SELECT e.dst AS node, least(w.width, e.weight) AS width FROM widest AS w JOIN weights AS e ON e.src = w.node "
+        "WHERE w.width IS NOT NULL) GROUP BY node"
     )
     graph = Graph(world, {"widest": query}, "widest: lattice: {width: max}")
     graph.set(start=[(1,)], weights=[(1, 2, 5), (1, 3, 9), (3, 2, 8), (2, 4, 3)])
