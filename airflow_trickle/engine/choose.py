@@ -6,10 +6,11 @@ refreshes took. What was measured counts for more than what is assumed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from airflow_trickle.engine.decide import QUERY_CHANGED
 from airflow_trickle.engine.phases import Phase
 from airflow_trickle.engine.states import ChangedInput
 from airflow_trickle.results import Mode
@@ -69,7 +70,7 @@ def choose(work: Workload, past: Sequence[Mapping[str, Any]]) -> Choice:
         work: What there is to do.
         past: Earlier refreshes of the table, the newest first, as `state.read_history` gives them.
     """
-    refreshes = [row for row in past if row["error"] is None]
+    refreshes = [row for row in _of_this_query(past) if row["error"] is None]
     full = _seconds_in_full(work, refreshes)
     measured = _seconds_from_changes(work, refreshes, full) if full is not None else None
     if full is not None and measured is not None:
@@ -81,6 +82,14 @@ def choose(work: Workload, past: Sequence[Mapping[str, Any]]) -> Choice:
     if work.share > _TOO_MUCH:
         return Choice(full=True, why=f"the changed files hold {work.changed:,} rows, and the inputs {work.rows:,}")
     return Choice(full=False, why="")
+
+
+def _of_this_query(past: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+    """The refreshes since the query was changed, with that one."""
+    for row in past:
+        yield row
+        if row["error"] is None and (row["reason"] or "").startswith(QUERY_CHANGED):
+            return
 
 
 def _quicker(full: float, changes: float) -> Choice:
@@ -99,21 +108,42 @@ def _seconds_in_full(work: Workload, past: Iterable[Mapping[str, Any]]) -> float
 
 
 def _seconds_from_changes(work: Workload, past: Iterable[Mapping[str, Any]], full: float) -> float | None:
-    """How long a refresh from changes will take: as long as the one with the most similar number of rows did.
+    """How long a refresh from changes will take, by those with the next fewer and the next more rows.
 
-    For fewer rows somewhat less, but no less than the quickest ever did. For more rows longer, by what is assumed where
-    nothing was measured: most of a small refresh is the same whatever there is to do.
+    For more rows than ever it is longer by what is assumed where nothing was measured: most of a small refresh is the
+    same whatever there is to do. For far fewer than ever it is assumed to be quick, which the refresh then shows.
     """
-    seen = [row for row in past if row["mode"] == Mode.DIFFERENTIAL.value and row["rows_in"]]
+    seen = [row for row in past if row["mode"] == Mode.DIFFERENTIAL.value and row["rows_in"] and not _is_first(row)]
     if not seen:
         return None
-    fixed = min(_worked(row) for row in seen)
-    nearest = min(seen, key=lambda row: abs(row["rows_in"] - work.changed))
-    ratio = work.changed / int(nearest["rows_in"])
-    if ratio <= 1:
-        return fixed + (_worked(nearest) - fixed) * ratio
-    more = (work.changed - int(nearest["rows_in"])) / max(work.rows, 1)
-    return _worked(nearest) + _TIMES_SHARE * more * full
+    points = _measured(seen)
+    fewer = [(rows, seconds) for rows, seconds in points if rows <= work.changed]
+    more = [(rows, seconds) for rows, seconds in points if rows > work.changed]
+    if not more:
+        rows, seconds = fewer[-1]
+        return seconds + _TIMES_SHARE * (work.changed - rows) / max(work.rows, 1) * full
+    rows, seconds = more[0]
+    if not fewer:
+        return min(seconds, _FIXED + seconds * work.changed / rows)
+    least, quickest = fewer[-1]
+    return quickest + (seconds - quickest) * (work.changed - least) / (rows - least)
+
+
+def _measured(seen: Iterable[Mapping[str, Any]]) -> list[tuple[int, float]]:
+    """Rows and seconds of earlier refreshes, in the order of rows.
+
+    A refresh was slow by chance if one with as many rows or more was quicker: the machine did other work.
+    """
+    found: list[tuple[int, float]] = []
+    for row in sorted(seen, key=lambda row: -int(row["rows_in"])):
+        seconds = _worked(row)
+        found.append((int(row["rows_in"]), min(seconds, found[-1][1]) if found else seconds))
+    return found[::-1]
+
+
+def _is_first(row: Mapping[str, Any]) -> bool:
+    """Whether a refresh made the notes by which those after it are quicker."""
+    return Phase.KEEP.value in row["phases"]
 
 
 def _worked(row: Mapping[str, Any]) -> float:

@@ -17,6 +17,8 @@ from airflow_trickle.tick import Tick
 
 #: Why all files of a table are written anew though its rows may be the same.
 PARTED_ANEW = "partition_by changed"
+#: Why a table is computed in full whose earlier rows were those of another query.
+QUERY_CHANGED = "its query changed"
 
 
 @dataclass(frozen=True)
@@ -101,7 +103,7 @@ def _plain_cause(step: TableStep, published: Published | None, *, full_refresh: 
     if published.definition != step.definition:
         # Behind the dot stands how it is parted, see `TableStep.definition`.
         same_query = (published.definition or "").partition(".")[0] == step.definition.partition(".")[0]
-        return PARTED_ANEW if same_query else "its query changed"
+        return PARTED_ANEW if same_query else QUERY_CHANGED
     return "a full refresh was asked for" if full_refresh else None
 
 

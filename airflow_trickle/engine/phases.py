@@ -14,6 +14,8 @@ class Phase(str, Enum):
     PIN = "pin"
     READ = "read"
     COMPUTE = "compute"
+    #: Making notes of all groups, by which later refreshes are quicker.
+    KEEP = "keep"
     WRITE = "write"
     COMMIT = "commit"
 

@@ -100,8 +100,9 @@ def _write(work: Work, record: stagings.Staging) -> tuple[_Way, _Change | None, 
     if found is None:
         return way, _in_full(work, record), None
     change, finder = found.change, found.finder
-    with phases.phase(Phase.WRITE):
+    with phases.phase(Phase.WRITE if finder.tallies.whole is None else Phase.KEEP):
         lines = kept_lines(work.session, finder.bench, finder.tallies, finder.kept, record, work.target.table.io)
+    with phases.phase(Phase.WRITE):
         if change is None:
             return way, None, lines
         return way, _Change(_written(work, record, change), change.inserted, change.deleted), lines

@@ -11,6 +11,7 @@ MIB = 1024 * 1024
 
 def past(mode: str, seconds: float, **more: Any) -> dict[str, Any]:
     row = {"mode": mode, "seconds": seconds, "phases": {}, "rows_in": 1000, "bytes_read": 100 * MIB, "error": None}
+    row["reason"] = "a changed"
     return {**row, **more}
 
 
@@ -41,13 +42,47 @@ def test_what_was_measured_counts_more_than_what_is_assumed() -> None:
     assert (choice.full, choice.why) == (True, "that takes about 8.0 s, and from changes about 9.0 s")
 
 
-def test_more_changed_rows_are_expected_to_take_longer_and_fewer_no_less_than_the_quickest_did() -> None:
+def test_more_changed_rows_than_ever_are_expected_to_take_longer() -> None:
     known = [past("DIFFERENTIAL", 1.0, rows_in=1000), past("FULL", 8.0, bytes_read=1000 * MIB)]
     assert choose(Workload(1000 * MIB, 10_000_000, 100_000), known).why == "about 1.3 s, in full about 8.0 s"
     assert choose(Workload(1000 * MIB, 10_000_000, 5_000_000), known).full
-    assert choose(Workload(1000 * MIB, 10_000_000, 10), known).why == "about 1.0 s, in full about 8.0 s"
-    slower = [past("DIFFERENTIAL", 5.0, rows_in=1_000_000), *known]
-    assert choose(Workload(1000 * MIB, 10_000_000, 600_000), slower).why == "about 3.4 s, in full about 8.0 s"
+
+
+def test_between_two_that_were_measured_a_refresh_takes_a_time_between_theirs() -> None:
+    known = [past("DIFFERENTIAL", 6.0, rows_in=1_000_000), past("DIFFERENTIAL", 1.0, rows_in=200_000)]
+    known.append(past("FULL", 8.0, bytes_read=1000 * MIB))
+    assert choose(Workload(1000 * MIB, 10_000_000, 600_000), known).why == "about 3.5 s, in full about 8.0 s"
+
+
+def test_far_fewer_rows_than_ever_are_assumed_to_be_quick_until_they_are_measured() -> None:
+    known = [past("DIFFERENTIAL", 11.0, rows_in=1_000_000), past("FULL", 10.0, bytes_read=1000 * MIB)]
+    assert choose(Workload(1000 * MIB, 10_000_000, 900_000), known).full
+    assert choose(Workload(1000 * MIB, 10_000_000, 1000), known).why == "about 0.8 s, in full about 10.0 s"
+    measured = [past("DIFFERENTIAL", 9.9, rows_in=1000), *known]
+    assert choose(Workload(1000 * MIB, 10_000_000, 1200), measured).full
+    quick = [past("DIFFERENTIAL", 0.3, rows_in=1000), past("FULL", 8.0, bytes_read=1000 * MIB)]
+    assert choose(Workload(1000 * MIB, 10_000_000, 10), quick).why == "about 0.3 s, in full about 8.0 s"
+
+
+def test_one_slow_refresh_does_not_decide_for_ever() -> None:
+    full = past("FULL", 8.0, bytes_read=1000 * MIB)
+    known = [past("DIFFERENTIAL", 30.0, rows_in=900), past("DIFFERENTIAL", 1.0, rows_in=1000), full]
+    assert choose(Workload(1000 * MIB, 10_000_000, 800), known).why == "about 1.0 s, in full about 8.0 s"
+
+
+def test_a_refresh_that_made_notes_of_all_groups_is_no_measure_for_those_that_use_them() -> None:
+    work = Workload(size=1000 * MIB, rows=10_000_000, changed=1000)
+    slow = past("DIFFERENTIAL", 12.0, phases={"compute": 6.0, "keep": 6.0})
+    full = past("FULL", 8.0, bytes_read=1000 * MIB)
+    assert choose(work, [slow, full]).why == "about 0.8 s, in full about 8.0 s"
+    assert choose(work, [past("DIFFERENTIAL", 9.0), slow, full]).full
+
+
+def test_refreshes_of_an_earlier_query_tell_nothing() -> None:
+    work = Workload(size=1000 * MIB, rows=10_000_000, changed=1000)
+    before = [past("DIFFERENTIAL", 60.0), past("FULL", 1.0, bytes_read=1000 * MIB)]
+    changed = past("FULL", 8.0, bytes_read=1000 * MIB, reason="its query changed; a changed")
+    assert choose(work, [changed, *before]).why == "about 0.8 s, in full about 8.0 s"
 
 
 def test_the_time_that_spark_needs_to_start_does_not_count() -> None:
