@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -19,13 +20,15 @@ from airflow_trickle.lakehouse.snapshots import files_of
 
 TABLES = ("orders", "lineitem", "customer")
 _KEYS = {"lineitem": "l_orderkey", "orders": "o_orderkey"}
+#: Beside the Python that runs this, whatever the PATH is.
+_TPCHGEN = str(Path(sys.executable).with_name("tpchgen-cli"))
 #: Appended orders have larger keys.
 _FIRST_NEW = 10**9
 
 
 def load(catalog: SqlCatalog, folder: Path, scale: float) -> dict[str, int]:
     subprocess.run(
-        ["tpchgen-cli", "parquet", "-s", str(scale), "-o", str(folder / "raw"), "-T", ",".join(TABLES)],
+        [_TPCHGEN, "parquet", "-s", str(scale), "-o", str(folder / "raw"), "-T", ",".join(TABLES)],
         check=True,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,

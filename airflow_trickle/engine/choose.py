@@ -6,11 +6,12 @@ refreshes took. What was measured counts for more than what is assumed.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from airflow_trickle.engine.decide import QUERY_CHANGED
+from airflow_trickle.engine.decide import FIRST_REFRESH, QUERY_CHANGED
 from airflow_trickle.engine.phases import Phase
 from airflow_trickle.engine.states import ChangedInput
 from airflow_trickle.results import Mode
@@ -20,12 +21,18 @@ _MIB = 1024 * 1024
 _SMALL = 24 * _MIB
 #: What a refresh from changes costs, where nothing was measured: some seconds whatever there is to do, and of a full
 #: refresh the share of the rows that have changed, several times.
-_FIXED = 0.8
+_FIXED = 0.5
 _TIMES_SHARE = 4.0
+#: A window is computed anew for all rows that share a partition with a changed one.
+_TIMES_SHARE_OF_WINDOWS = 40.0
+#: A first refresh writes what it finds; any other in full compares it with what is published besides.
+_COMPARED = 2.0
 #: Where nothing at all was measured: the share of changed rows up to which a change is assumed to be cheaper.
 _TOO_MUCH = 0.2
 #: From changes must promise to be quicker by this factor: its estimate is the less certain one.
 _MARGIN = 1.1
+#: Good enough for a guess: a word in a text or a comment makes it no worse than a guess.
+_WINDOW = re.compile(r"\bover\b", re.IGNORECASE)
 #: So many refreshes of the past are looked at.
 LOOKED_AT = 40
 
@@ -37,9 +44,11 @@ class Workload:
     size: int
     rows: int
     changed: int
+    #: How many times the share of changed rows a refresh from changes costs, of a full one.
+    times_share: float = _TIMES_SHARE
 
     @classmethod
-    def of(cls, inputs: Mapping[str, ChangedInput]) -> Workload:
+    def of(cls, inputs: Mapping[str, ChangedInput], query: str) -> Workload:
         """The workload of a refresh."""
         changed = [one.after for one in inputs.values() if not one.nothing]
         return cls(
@@ -47,6 +56,7 @@ class Workload:
             # Rows that delete files take away are few.
             rows=sum(file.record_count for source in changed for file in source.files),
             changed=sum(one.rows for one in inputs.values()),
+            times_share=_TIMES_SHARE_OF_WINDOWS if _WINDOW.search(query) else _TIMES_SHARE,
         )
 
     @property
@@ -78,7 +88,7 @@ def choose(work: Workload, past: Sequence[Mapping[str, Any]]) -> Choice:
     if work.size < _SMALL:
         return Choice(full=True, why=f"it reads less than {max(1, -(-work.size // _MIB))} MiB")
     if full is not None:
-        return _quicker(full, _FIXED + _TIMES_SHARE * work.share * full)
+        return _quicker(full, _FIXED + work.times_share * work.share * full)
     if work.share > _TOO_MUCH:
         return Choice(full=True, why=f"the changed files hold {work.changed:,} rows, and the inputs {work.rows:,}")
     return Choice(full=False, why="")
@@ -103,8 +113,13 @@ def _seconds_in_full(work: Workload, past: Iterable[Mapping[str, Any]]) -> float
     for row in past:
         if row["mode"] == Mode.FULL.value and row["bytes_read"]:
             # Even of nothing a refresh costs something.
-            return _worked(row) * max(0.3, min(work.size / int(row["bytes_read"]), 10.0))
+            grown = max(0.3, min(work.size / int(row["bytes_read"]), 10.0))
+            return _worked(row) * grown * (_COMPARED if _made_the_table(row) else 1.0)
     return None
+
+
+def _made_the_table(row: Mapping[str, Any]) -> bool:
+    return bool((row["reason"] or "").startswith(FIRST_REFRESH))
 
 
 def _seconds_from_changes(work: Workload, past: Iterable[Mapping[str, Any]], full: float) -> float | None:
@@ -121,7 +136,7 @@ def _seconds_from_changes(work: Workload, past: Iterable[Mapping[str, Any]], ful
     more = [(rows, seconds) for rows, seconds in points if rows > work.changed]
     if not more:
         rows, seconds = fewer[-1]
-        return seconds + _TIMES_SHARE * (work.changed - rows) / max(work.rows, 1) * full
+        return seconds + work.times_share * (work.changed - rows) / max(work.rows, 1) * full
     rows, seconds = more[0]
     if not fewer:
         return min(seconds, _FIXED + seconds * work.changed / rows)

@@ -18,6 +18,7 @@ from airflow_trickle.tick import Tick
 #: Why all files of a table are written anew though its rows may be the same.
 PARTED_ANEW = "partition_by changed"
 #: Why a table is computed in full whose earlier rows were those of another query.
+FIRST_REFRESH = "first refresh"
 QUERY_CHANGED = "its query changed"
 
 
@@ -79,7 +80,7 @@ def _compare(
 ) -> Decision:
     cause = _plain_cause(step, published, full_refresh=full_refresh)
     if cause is not None or published is None or published.frontier is None:
-        return Decision(Decision.WORK, cause or "first refresh", target, published)
+        return Decision(Decision.WORK, cause or FIRST_REFRESH, target, published)
     before = published.frontier
     moved = [ref for ref in step.inputs if before.inputs.get(ref.identifier) != target.inputs[ref.identifier]]
     if not moved:
@@ -97,7 +98,7 @@ def _compare(
 def _plain_cause(step: TableStep, published: Published | None, *, full_refresh: bool) -> str | None:
     """Why a table is recomputed whatever its inputs did, if so."""
     if published is None:
-        return "first refresh"
+        return FIRST_REFRESH
     if published.frontier is None:
         return "it was reset"
     if published.definition != step.definition:

@@ -22,9 +22,13 @@ from airflow_trickle.lakehouse.columns import spark_schema
 from airflow_trickle.lakehouse.commit import Target
 from airflow_trickle.lakehouse.deletes import total_size
 from airflow_trickle.plan.steps import TableStep
+from airflow_trickle.spark.active import configured
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+#: Up to so many bytes, planning again after every step of a query costs more than a better plan spares.
+_LITTLE_TO_READ = 512 * 1024**2
 
 
 @dataclass
@@ -69,6 +73,13 @@ class ChangeFinder:
         Raises:
             NotInBlocks: the query cannot be refreshed from changes.
         """
+        read = sum(one.after.size for one in self.inputs.values()) + total_size(self.held)
+        if not self.bench.small or read > _LITTLE_TO_READ:
+            return self._find()
+        with configured(self.spark, {"spark.sql.adaptive.enabled": "false"}, put_back=True):
+            return self._find()
+
+    def _find(self) -> SmallChange | Difference | None:
         blocks, query = blocks_of(self.step.query, recursion=True)
         states = {name: states_of(self.spark, self.bench, one, self._opened) for name, one in self.inputs.items()}
         tables = {ref.start: InputViews(states[ref.identifier], ref.alias) for ref in self.step.references}

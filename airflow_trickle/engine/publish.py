@@ -183,7 +183,7 @@ def _from_changes(work: Work) -> tuple[_Way, _Found | None]:
 
 def _chosen(run: Refresh, inputs: dict[str, ChangedInput]) -> Choice:
     past = read_history(run.lake, identifier=run.step.identifier, limit=LOOKED_AT)
-    return choose(Workload.of(inputs), past)
+    return choose(Workload.of(inputs, run.step.query), past)
 
 
 def _found(work: Work, inputs: dict[str, ChangedInput]) -> _Found:

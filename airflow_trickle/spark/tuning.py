@@ -164,3 +164,13 @@ def session_conf(input_bytes: int, cores: int | None = None) -> dict[str, str]:
         # About 64 MiB a task fits in memory without spilling; AQE merges what turns out smaller.
         partitions = min(-(-input_bytes // (64 * MiB)), 4096)
     return {"spark.sql.shuffle.partitions": str(partitions)}
+
+
+def loop_conf(input_bytes: int, cores: int | None = None) -> dict[str, str]:
+    """The same for a loop: of small inputs there may come much, and every core has to help with that.
+
+    >>> loop_conf(50_000, cores=4)["spark.sql.shuffle.partitions"]
+    '4'
+    """
+    cores = cores or os.cpu_count() or 1
+    return session_conf(max(input_bytes, 8 * MiB), cores)

@@ -28,6 +28,8 @@ class SparkBench:
         views: Fills with the names of the views.
         note: Is told the name, the meaning and the SQL of every part.
         rows: About how many rows the change is made of; with many nothing is brought into this process.
+        ranged: Whether it is told between which values rows lie. That spares reading where there is much to read; but
+            Spark compiles a query with other values anew, which a loop over little data feels in every pass.
     """
 
     def __init__(
@@ -36,11 +38,14 @@ class SparkBench:
         views: list[str],
         note: Callable[[str, str, str], None] = lambda *_: None,
         rows: int = 0,
+        *,
+        ranged: bool = True,
     ) -> None:
         self._spark = spark
         self._views = views
         self._note = note
         self._small = rows <= SMALL
+        self._ranged = ranged
         self._promised: dict[str, Callable[[], DataFrame]] = {}
         self._columns: dict[str, list[Column]] = {}
         self._ranges: dict[str, Mapping[str, Ranges]] = {}
@@ -101,8 +106,14 @@ class SparkBench:
         name = create_view(given_back(self._spark, rows))
         self._views.append(name)
         self._rows[name] = rows
-        self._ranges[name] = ranges_of_rows(rows)
+        if self._ranged:
+            self._ranges[name] = ranges_of_rows(rows)
         return name
+
+    def bring_near(self, view: str) -> None:
+        """Keep the rows of a view on Spark, if all there is to read is little: it will be read again and again."""
+        if not self._ranged and view not in self._promised and view not in self._rows:
+            self._spark.table(view).localCheckpoint(eager=True).createOrReplaceTempView(view)
 
     @property
     def small(self) -> bool:

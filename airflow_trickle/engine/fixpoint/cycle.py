@@ -33,7 +33,7 @@ from airflow_trickle.plan.steps import RefreshStep
 from airflow_trickle.results import Iteration, Mode, Status, TableResult
 from airflow_trickle.spark.active import activated, configured
 from airflow_trickle.spark.session import SparkProvider, interrupt_session
-from airflow_trickle.spark.tuning import SESSION_SETTINGS, session_conf
+from airflow_trickle.spark.tuning import SESSION_SETTINGS, loop_conf
 from airflow_trickle.tick import Tick
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ def _session(run: UnitRun, decision: UnitDecision) -> Iterator[SparkSession]:
     target = next(iter(decision.tables.values())).target
     size = sum(input_at(run.lake, name, version).size for name, version in target.inputs.items())
     # Plans inside a loop are small and many: what adapting them costs is more than what it gains.
-    settings = {**session_conf(size), "spark.sql.adaptive.enabled": "false"}
+    settings = {**loop_conf(size), "spark.sql.adaptive.enabled": "false"}
     if run.spark.borrowed:
         settings = {**SESSION_SETTINGS, **settings}
     try:

@@ -31,6 +31,10 @@ from airflow_trickle.results import Iteration
 TOO_MANY_GONE = 0.25
 #: Marks rows of which a derivation went.
 _LOST = f"{RESERVED}lost"
+#: After so many passes it is likely that many follow.
+_MANY_FOLLOW = 4
+#: So few rows derive so few that it does not matter whether some come several times.
+_VERY_FEW = 5_000
 #: So many rows may go in any case.
 _ALWAYS = 1000
 
@@ -109,6 +113,7 @@ class Machine:
             seeds: By member: SQL of the rows to begin with.
         """
         first: Mapping[str, Sequence[str]] = seeds
+        passes = 0
         while True:
             begin, counts = time.monotonic(), {}
             for key, rows in self.rows.items():
@@ -118,6 +123,10 @@ class Machine:
             if self._passed("derive", counts, begin):
                 return
             self.after_pass()
+            passes += 1
+            if passes == _MANY_FOLLOW:
+                for views in self.world.tables.values():
+                    self.bench.bring_near(views.new)
 
     def _passed(self, phase: str, counts: dict[str, int], begin: float) -> bool:
         """Note a pass; true if it was the last."""
@@ -185,8 +194,11 @@ class Machine:
             return self._improve(rows, every)
         sql = f"SELECT DISTINCT {listed} FROM ({every})"
         if is_few(rows.latest):
-            here = fetch(self.bench.frame(sql))
+            # Each row once: that is a job of its own on Spark, and nothing for few rows here.
+            alone = rows.latest <= _VERY_FEW and rows.is_plain
+            here = fetch(self.bench.frame(every if alone else sql))
             if here is not None:
+                here = here.group_by(here.column_names).aggregate([]) if alone else here
                 if not here.num_rows:
                     rows.latest = 0
                     return 0

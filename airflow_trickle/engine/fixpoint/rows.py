@@ -77,11 +77,11 @@ class Rows:
     _asked: int = 0
 
     def __post_init__(self) -> None:
-        if self.base is None and self._is_plain:
+        if self.base is None and self.is_plain:
             self._seen = set()
 
     @property
-    def _is_plain(self) -> bool:
+    def is_plain(self) -> bool:
         """Whether rows can be compared here: by all columns, of types whose values mean the same here."""
         return self.member.best is None and all(column.type in _PLAIN_TYPES for column in self.columns)
 
@@ -181,7 +181,7 @@ class Rows:
 
     def _remember(self) -> None:
         """Bring few rows here once, instead of asking Spark with every pass."""
-        every = fetch(self.bench.frame(self.now()), _REMEMBERED) if self._is_plain else None
+        every = fetch(self.bench.frame(self.now()), _REMEMBERED) if self.is_plain else None
         if every is not None:
             self._seen = set(zip(*(column.to_pylist() for column in every.columns), strict=True))
 

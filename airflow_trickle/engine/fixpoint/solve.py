@@ -45,6 +45,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("airflow_trickle")
 
+#: From so many bytes on it pays to say where the rows lie that a pass reads.
+_MUCH_TO_READ = 64 * 1024**2
+
 
 @dataclass(frozen=True)
 class Solution:
@@ -122,6 +125,11 @@ class Solver:
         target = next(iter(self.decision.tables.values())).target
         return {name: input_at(self.run.lake, name, version) for name, version in target.inputs.items()}
 
+    def _bench(self, rows: int = 0) -> SparkBench:
+        size = sum(one.size for one in self.inputs.values())
+        size += sum(total_size(self.held(name)) for name in self.decision.tables)
+        return SparkBench(self.session, self.run.views, rows=rows, ranged=size >= _MUCH_TO_READ)
+
     def _opened(self, size: int) -> None:
         self.run.phases.bytes_read += size
 
@@ -164,7 +172,7 @@ class Solver:
 
     def _by_rules(self, why: str) -> Solution:
         self.trace.clear()
-        bench = SparkBench(self.session, self.run.views)
+        bench = self._bench()
         world = self._present(bench)
         columns = find_columns(bench, self.system.members, world, self.system.keys)
         if self.system.counted:
@@ -212,7 +220,7 @@ class Solver:
 
     def _naively(self, why: str) -> Solution:
         self.trace.clear()
-        bench = SparkBench(self.session, self.run.views)
+        bench = self._bench()
         world = self._present(bench)
         system = self.system
         columns = find_columns(bench, system.members, world, system.keys)
@@ -239,7 +247,7 @@ class Solver:
         frontier = first.frontier if first is not None else None
         assert frontier is not None  # noqa: S101 - from changes
         changed = changed_inputs(self.run.lake, self.inputs, frontier)
-        bench = SparkBench(self.session, self.run.views, rows=sum(one.rows for one in changed.values()))
+        bench = self._bench(sum(one.rows for one in changed.values()))
         before = World(
             bench, {name: states_of(self.session, bench, one, self._opened) for name, one in changed.items()}
         )
