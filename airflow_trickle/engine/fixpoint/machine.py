@@ -30,13 +30,18 @@ from airflow_trickle.results import Iteration
 #: When more than this share of the rows has to go, it is quicker to begin from nothing.
 TOO_MANY_GONE = 0.25
 #: Marks rows of which a derivation went.
-_LOST = f"{RESERVED}lost"
+LOST = f"{RESERVED}lost"
 #: After so many passes it is likely that many follow.
 _MANY_FOLLOW = 4
 #: So few rows derive so few that it does not matter whether some come several times.
 _VERY_FEW = 5_000
 #: So many rows may go in any case.
 _ALWAYS = 1000
+
+
+def too_many(went: int, before: int) -> bool:
+    """Whether so many of the rows before went that it is better to begin from nothing."""
+    return went > max(_ALWAYS, TOO_MANY_GONE * before)
 
 
 class NotSettled(Exception):
@@ -77,6 +82,8 @@ class Machine:
     trace: list[Iteration] = field(default_factory=list)
     #: Is called after every pass that adds rows, when nothing is half done.
     after_pass: Callable[[], None] = lambda: None
+    #: Whether that would do something now.
+    is_due: Callable[[], bool] = lambda: False
     #: By member, and member that it reads: up to which rank it has been read.
     consumed: dict[str, dict[str, int]] = field(default_factory=dict)
 
@@ -88,7 +95,7 @@ class Machine:
             TooManyGone: begin from nothing instead.
         """
         if self.change is None:
-            self.derive({key: self._whole(rows.member) for key, rows in self.rows.items()})
+            self.derive({key: self.whole_of(rows.member) for key, rows in self.rows.items()})
             return
         moved = self._moved(self.change)
         if moved.lost:
@@ -120,7 +127,7 @@ class Machine:
                 found = [*first.get(key, ()), *self._following(rows)]
                 counts[rows.member.name] = self._add(rows, found) if found else 0
             first = {}
-            if self._passed("derive", counts, begin):
+            if self.passed("derive", counts, begin):
                 return
             self.after_pass()
             passes += 1
@@ -128,7 +135,7 @@ class Machine:
                 for views in self.world.tables.values():
                     self.bench.bring_near(views.new)
 
-    def _passed(self, phase: str, counts: dict[str, int], begin: float) -> bool:
+    def passed(self, phase: str, counts: dict[str, int], begin: float) -> bool:
         """Note a pass; true if it was the last."""
         seconds = round(time.monotonic() - begin, 3)
         one = Iteration(number=len(self.trace) + 1, phase=phase, changes=counts, seconds=seconds)
@@ -179,8 +186,8 @@ class Machine:
     ) -> RuleSql:
         return RuleSql(rule, world, members, self.keys, among)
 
-    def _whole(self, member: Member) -> list[str]:
-        """What a member has without any row of the cycle."""
+    def whole_of(self, member: Member) -> list[str]:
+        """SQL of what a member has without any row of the cycle."""
         rows = self.rows[member.key]
         first = [rule for rule in member.rules if not rule.members]
         return [rows.typed(self._sql(rule, self.world, {}).whole(), weighted=False) for rule in first]
@@ -252,32 +259,38 @@ class Machine:
         """What the change of the tables outside adds and takes, with the rows of the cycle as they are."""
         moved = _Moved()
         for key, rows in self.rows.items():
-            now = {other: self._as_they_are(other) for other in rows.member.reads}
+            now = {other: self.as_they_are(other) for other in rows.member.reads}
             for rule in rows.member.rules:
-                terms = [rows.typed(sql, weighted=True) for sql in self._sql(rule, change, now).changes()]
-                if not terms:
-                    continue
-                listed = ", ".join(rows.names)
-                # Terms may cancel out: what comes is their sum, but a derivation that goes counts by itself.
-                view = self.bench.keep(
-                    f"SELECT {listed}, sum({WEIGHT}) AS {WEIGHT}, max(IF({WEIGHT} < 0, 1, 0)) AS {_LOST} "
-                    f"FROM ({' UNION ALL '.join(terms)}) GROUP BY {listed}",
-                    f"what the change adds to {rows.member.name} and takes from it",
-                )
+                view = self.moved_by(rows, rule, change, now)
                 if view is None:
                     continue
+                listed = ", ".join(rows.names)
                 moved.gained.setdefault(key, []).append(f"SELECT {listed} FROM {quoted(view)} WHERE {WEIGHT} > 0")
                 if not self._only_gained(view):
-                    moved.lost.setdefault(key, []).append(f"SELECT {listed} FROM {quoted(view)} WHERE {_LOST} = 1")
+                    moved.lost.setdefault(key, []).append(f"SELECT {listed} FROM {quoted(view)} WHERE {LOST} = 1")
         return moved
+
+    def moved_by(self, rows: Rows, rule: Rule, change: World, now: Mapping[str, Views]) -> str | None:
+        """The view of what one rule gives more or less, and whether a derivation went; None if there is nothing."""
+        terms = [rows.typed(sql, weighted=True) for sql in self._sql(rule, change, now).changes()]
+        if not terms:
+            return None
+        listed = ", ".join(rows.names)
+        # Terms may cancel out: what comes is their sum, but a derivation that goes counts by itself.
+        return self.bench.keep(
+            f"SELECT {listed}, sum({WEIGHT}) AS {WEIGHT}, max(IF({WEIGHT} < 0, 1, 0)) AS {LOST} "
+            f"FROM ({' UNION ALL '.join(terms)}) GROUP BY {listed}",
+            f"what the change adds to {rows.member.name} and takes from it",
+        )
 
     def _only_gained(self, view: str) -> bool:
         here = self.bench.rows_of(view)
         if here is None:
-            return bool(self.bench.frame(f"SELECT 1 FROM {quoted(view)} WHERE {_LOST} = 1").isEmpty())
-        return not any(here[_LOST].to_pylist())
+            return bool(self.bench.frame(f"SELECT 1 FROM {quoted(view)} WHERE {LOST} = 1").isEmpty())
+        return not any(here[LOST].to_pylist())
 
-    def _as_they_are(self, key: str) -> Views:
+    def as_they_are(self, key: str) -> Views:
+        """The rows of a member, which nothing changes."""
         rows = self.rows[key]
         view = self._later(rows.now())
         return Views(view, view, None, types={column.name.casefold(): column.type for column in rows.columns})
@@ -306,12 +319,13 @@ class Machine:
                     fallen[key] = unsupported
             counts = {rows.member.name: self._count(fallen.get(key)) for key, rows in self.rows.items()}
             went += sum(counts.values())
-            if went > max(_ALWAYS, TOO_MANY_GONE * before):
+            if too_many(went, before):
                 raise TooManyGone
             pending = self._next(pending, fallen, below)
-            self._retracted(counts, begin)
+            self.retracted(counts, begin)
 
-    def _retracted(self, counts: dict[str, int], begin: float) -> None:
+    def retracted(self, counts: dict[str, int], begin: float) -> None:
+        """Note a pass that took rows away."""
         one = Iteration(
             number=len(self.trace) + 1, phase="retract", changes=counts, seconds=round(time.monotonic() - begin, 3)
         )
@@ -441,7 +455,7 @@ class Machine:
         view = self.bench.keep(f"SELECT DISTINCT * FROM ({wanted})", f"rows of {rows.member.name} that went")
         if view is None:
             return []
-        now = {key: self._as_they_are(key) for key in rows.member.reads}
+        now = {key: self.as_they_are(key) for key in rows.member.reads}
         g, d = f"{RESERVED}g", f"{RESERVED}d"
         found = []
         for rule in rows.member.rules:

@@ -58,6 +58,24 @@ class Lines:
             same = one if same is None else same & one
         return lines.join(gone, same, "left_anti")
 
+    def here(self, io: FileIO) -> pa.Table:
+        """The lines in this process, where none of their values is NULL."""
+        names = [column["name"] for column in self.columns["fields"]]
+        lines, gone = _read_here(io, self.files, names), _read_here(io, self.gone, names)
+        if lines is None:
+            return pa.table({name: pa.nulls(0) for name in names})
+        return lines if gone is None else lines.join(gone.select(names), names, join_type="left anti")
+
+
+def _read_here(io: FileIO, files: tuple[str, ...], names: list[str]) -> pa.Table | None:
+    found = []
+    for file in files:
+        with io.new_input(file).open() as stream:
+            found.append(pq.ParquetFile(stream).read(columns=names).select(names))
+    # Whether a column may hold NULLs differs from file to file.
+    plain = [one.cast(pa.schema([field.with_nullable(True) for field in one.schema])) for one in found]
+    return pa.concat_tables(plain, promote_options="permissive") if plain else None
+
 
 def _read(spark: SparkSession, struct: Any, files: tuple[str, ...]) -> DataFrame:
     if not files:

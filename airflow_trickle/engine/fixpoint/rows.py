@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 #: So many parts make a plan slow; then the smaller ones become one.
 _MOST_PARTS = 8
 #: Rows of this process travel with every query that reads them; more are left with Spark.
-_TRAVELLING = 20_000
+TRAVELLING = 20_000
 #: Up to here it is remembered here which rows there are.
 _REMEMBERED = 200_000
 #: After so many passes it is likely that many follow.
 _WORTH_REMEMBERING = 3
 #: Types whose values are equal here exactly if they are on Spark.
-_PLAIN_TYPES = ("tinyint", "smallint", "int", "bigint", "string", "boolean", "date")
+PLAIN_TYPES = ("tinyint", "smallint", "int", "bigint", "string", "boolean", "date")
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +83,7 @@ class Rows:
     @property
     def is_plain(self) -> bool:
         """Whether rows can be compared here: by all columns, of types whose values mean the same here."""
-        return self.member.best is None and all(column.type in _PLAIN_TYPES for column in self.columns)
+        return self.member.best is None and all(column.type in PLAIN_TYPES for column in self.columns)
 
     # --- SQL ---------------------------------------------------------------------------------------
 
@@ -168,7 +168,7 @@ class Rows:
     def is_new(self, rows: pa.Table) -> pa.Table | None:
         """Of some distinct rows those that are not there yet; None if only Spark can tell."""
         self._asked += 1
-        if self._seen is None and self._asked == _WORTH_REMEMBERING and self.size <= _TRAVELLING:
+        if self._seen is None and self._asked == _WORTH_REMEMBERING and self.size <= TRAVELLING:
             self._remember()
         if self._seen is None:
             return None
@@ -178,6 +178,10 @@ class Rows:
         seen = self._seen
         each = zip(*(column.to_pylist() for column in rows.columns), strict=True)
         return rows.filter(pa.array([row not in seen for row in each], pa.bool_()))
+
+    def forget(self) -> None:
+        """Somebody else adds rows: what is remembered here of which there are is no longer right."""
+        self._seen = None
 
     def _remember(self) -> None:
         """Bring few rows here once, instead of asking Spark with every pass."""
@@ -238,9 +242,9 @@ class Rows:
     def _fold(self) -> None:
         """Few parts, and few rows that travel."""
         travelling = [part for part in self.parts if part.rows is not None]
-        if len(self.parts) <= _MOST_PARTS and sum(part.count for part in travelling) <= _TRAVELLING:
+        if len(self.parts) <= _MOST_PARTS and sum(part.count for part in travelling) <= TRAVELLING:
             return
-        if len(travelling) > 1 or sum(part.count for part in travelling) > _TRAVELLING:
+        if len(travelling) > 1 or sum(part.count for part in travelling) > TRAVELLING:
             self._fold_here(travelling)
         if len(self.parts) > _MOST_PARTS:
             smallest = sorted(self.parts, key=lambda part: part.count)[: _MOST_PARTS - 2]
@@ -250,7 +254,7 @@ class Rows:
 
     def _fold_here(self, some: list[Part]) -> None:
         rows = pa.concat_tables([part.rows for part in some if part.rows is not None])
-        if rows.num_rows <= _TRAVELLING:
+        if rows.num_rows <= TRAVELLING:
             self._put(some, self.bench.give(rows), rows)
         else:
             self._put(some, self.named(given_back(self.spark, rows).localCheckpoint(eager=True)), None)

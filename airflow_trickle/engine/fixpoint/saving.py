@@ -33,6 +33,7 @@ class MachineSaver:
     def __post_init__(self) -> None:
         self._upto = self.machine.rank
         self.machine.after_pass = self._after_pass
+        self.machine.is_due = lambda: self.point.is_due
 
     @property
     def _kind(self) -> str:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 from pyiceberg.manifest import DataFile
 from pyiceberg.table import Table
 
@@ -22,6 +23,7 @@ from airflow_trickle.engine.fixpoint.counted import Bag, Counting
 from airflow_trickle.engine.fixpoint.decide import UnitDecision
 from airflow_trickle.engine.fixpoint.machine import Machine, NotSettled, RanksUnknown, TooManyGone
 from airflow_trickle.engine.fixpoint.naive import Naive
+from airflow_trickle.engine.fixpoint.near import NotNear, near_machine
 from airflow_trickle.engine.fixpoint.parted import parted
 from airflow_trickle.engine.fixpoint.ranks import Lines, Ranks, valid
 from airflow_trickle.engine.fixpoint.rows import Rows
@@ -45,6 +47,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("airflow_trickle")
 
+_NO_LINES: Mapping[str, Lines] = {}
 #: From so many bytes on it pays to say where the rows lie that a pass reads.
 _MUCH_TO_READ = 64 * 1024**2
 
@@ -262,7 +265,7 @@ class Solver:
         )
         machine.consumed = {key: {other: top for other in one.member.reads} for key, one in rows.items()}
         with self._else_anew():
-            self._settle(machine, Mode.DIFFERENTIAL)
+            self._settle(machine, Mode.DIFFERENTIAL, lines=lines)
         return Solution(
             self.system,
             bench,
@@ -322,13 +325,25 @@ class Solver:
         elif going is None:
             counting.from_before(now, now, "derive")
 
-    def _settle(self, machine: Machine, mode: Mode, why: str = "") -> None:
+    def _settle(self, machine: Machine, mode: Mode, why: str = "", lines: Mapping[str, Lines] = _NO_LINES) -> None:
         """Bring a machine to its fixed point, from where an earlier attempt came to, if one did."""
         saver = MachineSaver(self.point, machine, mode, why)
         if saver.restored(self.session, self.trace, self._note_again):
             machine.derive({})
-        else:
-            machine.settle()
+            return
+        near = near_machine(machine, lambda key: self._lines_here(lines.get(key)), self._rows_in())
+        try:
+            if near is not None:
+                near.settle()
+                return
+        except NotNear:
+            log.debug("%s: its rows are left to Spark.", self.run.step.unit)
+        machine.settle()
+
+    def _lines_here(self, lines: Lines | None) -> pa.Table | None:
+        if lines is None:
+            return None
+        return lines.here(self.table(self.run.step.tables[0].identifier).io)
 
     def _note_again(self, passes: Sequence[Iteration]) -> None:
         log.info("Going on behind pass %d of an earlier attempt.", passes[-1].number)

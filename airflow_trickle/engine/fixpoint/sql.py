@@ -57,7 +57,7 @@ class RuleSql:
         if self.rule.outside is not None:
             context, scope = self._context()
             return self._wrapped(context.render(self.rule.outside, Version.NEW, scope), weighted=False)
-        block = self._block()
+        block = self.block()
         return self._shown(block, all_of(block.count, Version.NEW))
 
     def changes(self) -> list[str]:
@@ -70,7 +70,7 @@ class RuleSql:
             context, scope = self._context()
             change = change_inside(context, self.rule.outside, scope)
             return [] if change is None else [self._wrapped(change.sql, weighted=True)]
-        block = self._block()
+        block = self.block()
         return [self._shown(block, term) for term in block.plain_terms()]
 
     def ranked(self) -> str | None:
@@ -83,7 +83,7 @@ class RuleSql:
             return f"SELECT *, CAST(0 AS BIGINT) AS {WEIGHT} FROM ({self.whole()})"
         if self.rule.deep or len(self.rule.reads) != 1:
             return None
-        block = self._block()
+        block = self.block()
         (place,) = self.rule.reads
         versions = [
             Version.DELTA if source.relation.span.start == place else Version.NEW for source in block.select.sources
@@ -92,7 +92,8 @@ class RuleSql:
 
     # --- text --------------------------------------------------------------------------------------
 
-    def _block(self) -> Block:
+    def block(self) -> Block:
+        """The SELECT of the rule over these states."""
         context, scope = self._context()
         select = self._select
         return Block(context, select, scope, derived_changes(context, select, scope))
