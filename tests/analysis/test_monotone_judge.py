@@ -179,6 +179,7 @@ def needless(judge, seed, count):
 
 
 @pytest.mark.soak
+@pytest.mark.timeout(0)
 def test_how_often_a_table_is_called_non_monotone_though_it_never_loses_a_row(judge, capsys):
     found = needless(judge, "precision", 600)
     with capsys.disabled():
