@@ -42,6 +42,15 @@ def column_of(blocks: Blocks, span: Span) -> ColumnName | None:
     return found if cursor.done else None
 
 
+def word_or_column(blocks: Blocks, span: Span) -> ColumnName | None:
+    """The same, or a bare word: a column if a relation has one of that name, else perhaps a function."""
+    cursor = blocks.cursor(span)
+    if cursor.kind is TokenType.VAR and cursor.at + 1 == cursor.end:
+        word = blocks.slice(span)
+        return ColumnName(word, word.casefold(), None)
+    return column_of(blocks, span)
+
+
 def _column(cursor: Cursor) -> ColumnName | None:
     names: list[str] = []
     begin = cursor.at

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from airflow_trickle.algebra.nodes import JoinKind
-from airflow_trickle.blocks.equalities import ColumnName, column_of, equalities
+from airflow_trickle.blocks.equalities import ColumnName, equalities, word_or_column
 from airflow_trickle.blocks.expressions import conjuncts
 from airflow_trickle.blocks.shapes import Select, Span, TableName
 from airflow_trickle.engine.delta.context import Views
@@ -72,7 +72,7 @@ def conjunction_of(rule: Rule, block: Block, rows: Rows) -> Conjunction | None:
     if rule.deep or rule.around or rule.outside is not None or not _is_plain(select):
         return None
     spans = rule.items if rule.items is not None else [item.span for item in select.items]
-    items = [column_of(block.context.blocks, span) for span in spans]
+    items = [word_or_column(block.context.blocks, span) for span in spans]
     pairs = _pairs(block)
     if pairs is None or len(items) != len(rows.columns):
         return None

@@ -41,8 +41,9 @@ SHAPES = ("chain", "tree", "grid", "dense", "ring", "components", "random")
 class Rows:
     """The rows of the sources of a system, and random changes of them."""
 
-    def __init__(self, system: System, shape: str, chance: Random):
+    def __init__(self, system: System, shape: str, chance: Random, *, nulls: bool = True):
         self.chance = chance
+        self._nulls = nulls
         self._system = system
         self.now: dict[str, list[Row]] = {}
         for name, columns in system.sources.items():
@@ -59,7 +60,7 @@ class Rows:
         return tuple(self._maybe(self.chance.randint(0, 9)) for _ in range(width))
 
     def _maybe(self, value: int) -> int | None:
-        return None if self.chance.randrange(_NULLS) == 0 else value
+        return None if self._nulls and self.chance.randrange(_NULLS) == 0 else value
 
     def _fitting(self, row: Row) -> Row:
         if not self._system.acyclic or len(row) < 2:

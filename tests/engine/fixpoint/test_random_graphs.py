@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from random import Random
 
 import pytest
 
+from airflow_trickle.engine.fixpoint import near
+from airflow_trickle.engine.fixpoint.machine import Machine
 from tests.engine.fixpoint.cte_systems import CTES
 from tests.engine.fixpoint.graphs import SHAPES, Rows
 from tests.engine.fixpoint.stage import Stage
@@ -18,9 +21,22 @@ from tests.engine.world import World
 ALL = {**SYSTEMS, **{f"CTE: {name}": system for name, system in CTES.items()}}
 
 
-def run(world: World, name: str, seed: int, batches: int) -> None:
+#: Those with rules that only follow equal values: without NULLs they are followed in the refreshing process.
+NEAR = (
+    "linear closure",
+    "right-linear closure",
+    "non-linear closure",
+    "same generation",
+    "red and blue",
+    "closure over two tables",
+    "each is the other",
+    "three tables",
+)
+
+
+def run(world: World, name: str, seed: int, batches: int, *, nulls: bool = True) -> None:
     chance = Random(f"{name}{seed}")
-    rows = Rows(ALL[name], chance.choice(SHAPES), chance)
+    rows = Rows(ALL[name], chance.choice(SHAPES), chance, nulls=nulls)
     stage = Stage(world, ALL[name], rows.now, chance=chance)
     print(f"{name}, seed {seed}: {rows.now}")
     stage.tick()
@@ -31,15 +47,48 @@ def run(world: World, name: str, seed: int, batches: int) -> None:
 
 
 @pytest.mark.parametrize("name", SYSTEMS)
-def test_after_every_batch_it_is_the_least_fixed_point(world: World, name: str) -> None:
+def test_after_every_batch_it_is_the_least_fixed_point(
+    world: World, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(near, "MOST_HERE", -1)
     run(world, name, seed=0, batches=2)
 
 
+@pytest.mark.parametrize("name", NEAR)
+def test_the_same_in_the_refreshing_process(world: World, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    settled = []
+    settle = near.NearMachine.settle
+
+    def told(machine: near.NearMachine) -> None:
+        settle(machine)
+        settled.append(machine)
+
+    monkeypatch.setattr(near.NearMachine, "settle", told)
+    run(world, name, seed=1, batches=5, nulls=False)
+    assert len(settled) >= 3
+
+
+@pytest.mark.parametrize("name", ["linear closure", "non-linear closure", "red and blue"])
+def test_when_there_is_too_much_spark_goes_on(world: World, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(near, "MOST_FOUND", 12)
+    derived = []
+    derive = Machine.derive
+
+    def told(machine: Machine, seeds: Mapping[str, Sequence[str]]) -> None:
+        derived.append(machine.rank)
+        derive(machine, seeds)
+
+    monkeypatch.setattr(Machine, "derive", told)
+    run(world, name, seed=3, batches=2, nulls=False)
+    assert any(derived), "it never came to that"
+
+
 @pytest.mark.soak
+@pytest.mark.timeout(0)
 def test_for_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spark_home: Path) -> None:
     until = time.monotonic() + float(os.environ.get("TRICKLE_SOAK_SECONDS", "600"))
     first = seed = int(os.environ.get("TRICKLE_SOAK_SEED", str(time.time_ns() % 10**9)))
-    runs = 0
+    runs, chance = 0, Random(first)
     while time.monotonic() < until:
         # One after the other, so that a short soak has seen some of each kind.
         name = list(ALL)[(first + runs) % len(ALL)]
@@ -48,7 +97,8 @@ def test_for_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spark_home: P
         world = World(folder, f"sqlite:///{folder}/catalog.db")
         monkeypatch.setenv("PYICEBERG_CATALOG__TRICKLE__URI", world.uri)
         monkeypatch.setenv("PYICEBERG_CATALOG__TRICKLE__WAREHOUSE", world.warehouse)
-        run(world, name, seed, batches=6)
+        monkeypatch.setattr(near, "MOST_HERE", 2_000_000 if seed % 2 else -1)
+        run(world, name, seed, batches=6, nulls=chance.random() < 0.5)
         runs += 1
         seed += 1
     print(f"{runs} runs of 7 ticks, seeds {first} to {seed - 1}")
