@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import signal
 import subprocess
 import sys
 import textwrap
+from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
 from airflow_trickle import Pipeline
+from airflow_trickle.engine.fixpoint import near
 from airflow_trickle.engine.pin import pin
 from airflow_trickle.engine.refresh import refresh
+from airflow_trickle.errors import TrickleError
 from airflow_trickle.lakehouse.catalog import open_lakehouse
 from airflow_trickle.lakehouse.staging import leftovers
 from airflow_trickle.results import Iteration, TableResult
 from airflow_trickle.runner import new_tick_id
+from airflow_trickle.spark import embedded
 from airflow_trickle.spark.session import SparkProvider
 from airflow_trickle.spark.target import target_from_environment
 from airflow_trickle.tick import Tick
@@ -120,6 +126,38 @@ def test_a_killed_refresh_goes_on_where_it_was(
     die(world, tick)
     assert finish(world, tick)[0].number == 3
     assert world.rows(name) == world.judge(judge)
+
+
+@pytest.fixture
+def own_server(tmp_path: Path, spark_home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A Spark server that only this test uses, since it is to die."""
+    home = tmp_path / "own-spark"
+    home.mkdir()
+    for file in spark_home.glob("spark-defaults.conf"):
+        shutil.copy(file, home)
+    monkeypatch.setenv("TRICKLE_SPARK_HOME", str(home))
+    yield
+    embedded.stop()
+
+
+def test_a_refresh_whose_spark_server_is_killed_goes_on_where_it_was(
+    world: World, monkeypatch: pytest.MonkeyPatch, own_server: None
+) -> None:
+    monkeypatch.setenv("TRICKLE_CHECKPOINT_SECONDS", "0")
+    monkeypatch.setattr(near, "MOST_HERE", -1)
+    world.source("edges", EDGE, CHAIN)
+    define(world, SETS)
+    tick = pinned(world)
+
+    def deadly(one: Iteration) -> None:
+        if one.number == 3:
+            os.kill(embedded.ensure_running().pid, signal.SIGKILL)
+
+    with pytest.raises(TrickleError, match="Spark"):
+        refreshed(str(world.yaml), tick, deadly)
+    told = finish(world, tick)
+    assert [one.number for one in told] == [3, 4, 5, 6, 7, 8]
+    assert world.rows("reach") == world.judge(f"{CLOSURE} SELECT * FROM r")
 
 
 def test_what_was_written_down_for_another_world_is_not_used(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
