@@ -10,7 +10,7 @@ computes, filters or looks for something in another way stays with Spark.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -59,12 +59,27 @@ class Conjunction:
     atoms: tuple[Atom, ...]
     output: tuple[int, ...]
 
+    @property
+    def members(self) -> set[str]:
+        """The members that it reads."""
+        return {atom.member for atom in self.atoms if atom.member is not None}
+
+
+def select_of(rule: Rule) -> Rule | None:
+    """A rule as one SELECT; None if it is more than that."""
+    if rule.select is not None:
+        return rule
+    query = rule.outside
+    if query is None or query.ctes or query.order or query.limit is not None or query.skip is not None:
+        return None
+    return replace(rule, select=query.body, outside=None) if isinstance(query.body, Select) else None
+
 
 def conjunction_of(rule: Rule, block: Block, rows: Rows) -> Conjunction | None:
     """A rule of a member as a conjunction; None if it is more than that.
 
     Args:
-        rule: It reads members.
+        rule: One SELECT.
         block: Its SELECT over the states of what it reads.
         rows: The member that it gives rows to.
     """
@@ -124,7 +139,10 @@ def _atoms(rule: Rule, block: Block, variables: _Variables, output: Sequence[int
         assert isinstance(source.relation, TableName)  # noqa: S101 - asked before
         views = block.context.views_of(source.relation, block.scope)
         known = list(views.types or ())
-        columns = {name: variables.final(number) for (where, name), number in variables.numbers.items() if where == at}
+        # In one order, so that two rules that read the same columns of a table can share them.
+        columns = {
+            name: variables.final(number) for (where, name), number in sorted(variables.numbers.items()) if where == at
+        }
         if not columns:
             return None  # read only for being there
         places = tuple(known.index(name) for name in columns)
@@ -239,6 +257,8 @@ def among(rows: pa.Table, others: pa.Table, keys: Sequence[str]) -> pa.Table:
     """Of some rows those whose keys others have."""
     if not rows.num_rows or not others.num_rows:
         return rows.slice(0, 0)
+    if rows.num_rows < others.num_rows:
+        return others.select(list(keys)).join(rows, list(keys), join_type="right semi").select(rows.column_names)
     return rows.join(others.select(list(keys)), list(keys), join_type="left semi")
 
 

@@ -186,10 +186,10 @@ class Machine:
     ) -> RuleSql:
         return RuleSql(rule, world, members, self.keys, among)
 
-    def whole_of(self, member: Member) -> list[str]:
-        """SQL of what a member has without any row of the cycle."""
+    def whole_of(self, member: Member, rules: Sequence[Rule] | None = None) -> list[str]:
+        """SQL of what a member has without any row of the cycle, by all its rules or by some."""
         rows = self.rows[member.key]
-        first = [rule for rule in member.rules if not rule.members]
+        first = [rule for rule in (member.rules if rules is None else rules) if not rule.members]
         return [rows.typed(self._sql(rule, self.world, {}).whole(), weighted=False) for rule in first]
 
     def _add(self, rows: Rows, found: Sequence[str]) -> int:

@@ -24,10 +24,12 @@ from airflow_trickle.engine.fixpoint.conjunction import (
     distinct,
     joined,
     named,
+    select_of,
     without,
 )
 from airflow_trickle.engine.fixpoint.machine import LOST, Machine, TooManyGone, too_many
 from airflow_trickle.engine.fixpoint.near_rows import RANK, NearRows
+from airflow_trickle.engine.fixpoint.rules import Rule
 from airflow_trickle.engine.fixpoint.sql import RuleSql, World
 from airflow_trickle.engine.zset import WEIGHT, quoted
 
@@ -47,14 +49,16 @@ class NearMachine:
 
     Attributes:
         machine: Whose rows they are; gets what is found.
-        rules: By member: its rules that read members.
+        rules: By member: its rules that only follow equal values.
+        others: By member: its other rules, which read no members; Spark computes them.
         rows: By member: its rows.
     """
 
     machine: Machine
     rules: Mapping[str, Sequence[Conjunction]]
+    others: Mapping[str, Sequence[Rule]]
     rows: Mapping[str, NearRows]
-    #: What was read of tables outside, by view and columns.
+    #: What was read of tables outside and of their changes, by view and columns.
     _outside: dict[tuple[str, tuple[str, ...]], pa.Table] = field(default_factory=dict)
 
     def settle(self) -> None:
@@ -66,17 +70,19 @@ class NearMachine:
         """
         machine = self.machine
         if machine.change is None:
-            seeds = {key: self._here(machine.whole_of(rows.rows.member), rows) for key, rows in self.rows.items()}
+            seeds = {key: self._computed(key) for key in self.rows}
             self._read_outside()
+            for key, rules in self.rules.items():
+                seeds[key] += [self._with(rule, -1, None) for rule in rules if not rule.members]
             self.derive(seeds)
             return
-        gained, lost = self._moved_alone(machine.change)
+        gained, lost = self._moved_elsewhere(machine.change)
         changes = self._changes_outside()
         self._read_outside()
         for key, found in self._lost(changes):
             lost.setdefault(key, []).append(found)
         if any(one.num_rows for those in lost.values() for one in those):
-            self._given_alone  # noqa: B018 - read now: later it would be too late to leave it to Spark
+            self._given_elsewhere  # noqa: B018 - read now: later it would be too late to leave it to Spark
             self.retract(lost)
         for key, found in (*self._gained(changes), *self._again()):
             gained.setdefault(key, []).append(found)
@@ -84,8 +90,11 @@ class NearMachine:
 
     # --- what is read ------------------------------------------------------------------------------
 
-    def _here(self, sqls: Sequence[str], rows: NearRows) -> list[pa.Table]:
+    def _computed(self, key: str) -> list[pa.Table]:
+        """What the rules give that Spark computes."""
+        rows = self.rows[key]
         listed = ", ".join(rows.rows.names)
+        sqls = self.machine.whole_of(rows.rows.member, self.others[key])
         return [rows.taken(self._fetched(f"SELECT DISTINCT {listed} FROM ({sql})")) for sql in sqls]
 
     def _fetched(self, sql: str) -> pa.Table:
@@ -117,42 +126,56 @@ class NearMachine:
             delta = self._delta_of(atom)
             if delta is None:
                 continue
-            shown = ", ".join(f"{quoted(name)} AS c{number}" for number, name in enumerate(atom.columns))
-            both = self._fetched(f"SELECT DISTINCT {shown}, {WEIGHT} < 0 AS went FROM {quoted(delta)}")
-            went = both["went"]
-            columns = both.drop_columns(["went"])
-            there, keys = self._table(atom), columns.column_names
+            both = self._change(delta, atom.columns)
+            columns, went = both.drop_columns(["went"]), both["went"]
             # What came and went again is not there.
-            came = among(columns.filter(pc.invert(went)), there, keys)
-            found[id(atom)] = (came, distinct(columns.filter(went)))
+            came = among(columns.filter(pc.invert(went)), self._table(atom), columns.column_names)
+            found[id(atom)] = (came, columns.filter(went))
         return found
+
+    def _change(self, delta: str, names: tuple[str, ...]) -> pa.Table:
+        """The rows of a change in some columns, and whether they went."""
+        if (delta, names) not in self._outside:
+            here = self.machine.bench.rows_of(delta)
+            if here is None:
+                shown = ", ".join(f"{quoted(name)} AS c{number}" for number, name in enumerate(names))
+                both = self._fetched(f"SELECT DISTINCT {shown}, {WEIGHT} < 0 AS went FROM {quoted(delta)}")
+            else:
+                places = {name.casefold(): number for number, name in enumerate(here.column_names)}
+                columns = {f"c{number}": here.column(places[name]) for number, name in enumerate(names)}
+                both = distinct(pa.table({**columns, "went": pc.less(here[WEIGHT], 0)}))
+                _refuse_nulls(both)
+            self._outside[delta, names] = both
+        return self._outside[delta, names]
 
     def _delta_of(self, atom: Atom) -> str | None:
         if atom.member is not None or self.machine.change is None:
             return None
         return next((views.delta for views in self.machine.change.tables.values() if views.new == atom.views.new), None)
 
-    def _moved_alone(self, change: World) -> tuple[dict[str, list[pa.Table]], dict[str, list[pa.Table]]]:
-        """What rules without members give more and may give less."""
+    def _moved_elsewhere(self, change: World) -> tuple[dict[str, list[pa.Table]], dict[str, list[pa.Table]]]:
+        """What the rules give more and may give less that Spark computes."""
         gained: dict[str, list[pa.Table]] = {}
         lost: dict[str, list[pa.Table]] = {}
         for key, rows in self.rows.items():
-            for rule in rows.rows.member.rules:
-                view = self.machine.moved_by(rows.rows, rule, change, {}) if not rule.members else None
+            for rule in self.others[key]:
+                view = self.machine.moved_by(rows.rows, rule, change, {})
                 if view is None:
                     continue
-                found = self._fetched(f"SELECT * FROM {quoted(view)}")
+                here = self.machine.bench.rows_of(view)
+                found = here if here is not None else self._fetched(f"SELECT * FROM {quoted(view)}")
+                _refuse_nulls(found)
                 plain = rows.taken(found.select(rows.names))
                 gained.setdefault(key, []).append(plain.filter(pc.greater(found[WEIGHT], 0)))
                 lost.setdefault(key, []).append(plain.filter(pc.equal(found[LOST], 1)))
         return gained, lost
 
     @cached_property
-    def _given_alone(self) -> dict[str, pa.Table]:
-        """What rules without members give, as everything is now."""
+    def _given_elsewhere(self) -> dict[str, pa.Table]:
+        """What the rules give that Spark computes, as everything is now."""
         found = {}
         for key, rows in self.rows.items():
-            here = self._here(self.machine.whole_of(rows.rows.member), rows)
+            here = self._computed(key)
             found[key] = distinct(pa.concat_tables(here)) if here else rows.nothing
         return found
 
@@ -161,9 +184,14 @@ class NearMachine:
     def _state(self, atom: Atom) -> pa.Table:
         return self._table(atom) if atom.member is None else self.rows[atom.member].now
 
-    def _with(self, rule: Conjunction, at: int, rows: pa.Table, others: Callable[[int, Atom], pa.Table]) -> pa.Table:
-        """What a rule gives with some rows in the place of one atom."""
-        tables = [atom.of(rows if number == at else others(number, atom)) for number, atom in enumerate(rule.atoms)]
+    def _with(
+        self, rule: Conjunction, at: int, rows: pa.Table, others: Callable[[int, Atom], pa.Table] | None = None
+    ) -> pa.Table:
+        """What a rule gives with some rows in the place of one atom; the others are as they are now, or as is told."""
+        tables = [
+            atom.of(rows if number == at else others(number, atom) if others is not None else self._state(atom))
+            for number, atom in enumerate(rule.atoms)
+        ]
         found = joined(tables, _variables(rule.output))
         return _columns(found, rule.output)
 
@@ -186,7 +214,7 @@ class NearMachine:
             for rule in rules:
                 for at, atom in enumerate(rule.atoms):
                     if id(atom) in changes:
-                        yield key, self._with(rule, at, changes[id(atom)][0], lambda _, one: self._state(one))
+                        yield key, self._with(rule, at, changes[id(atom)][0])
 
     def _derivations(self, rule: Conjunction, wanted: pa.Table) -> pa.Table:
         """How a rule derives wanted rows: their columns and ranks, and the highest rank that each way needs."""
@@ -201,7 +229,9 @@ class NearMachine:
             renamed = state.rename_columns([*state.column_names[:-1], ranks[-1]])
             tables.append(atom.of(renamed, ranks[-1]))
         found = joined(tables, [*_variables(rule.output), RANK, *ranks])
-        highest = pc.max_element_wise(*(found[name] for name in ranks))
+        # What comes from tables outside alone needs nothing.
+        nothing = pa.chunked_array([pa.nulls(found.num_rows, pa.int64()).fill_null(0)])
+        highest = pc.max_element_wise(nothing, *(found[name] for name in ranks))
         return _columns(found, rule.output).append_column(RANK, found[RANK]).append_column("needs", highest)
 
     # --- retract -----------------------------------------------------------------------------------
@@ -228,7 +258,7 @@ class NearMachine:
 
     def _unsupported(self, key: str, candidates: pa.Table) -> pa.Table:
         rows = self.rows[key]
-        left = without(candidates, self._given_alone[key], rows.keys)
+        left = without(candidates, self._given_elsewhere[key], rows.keys)
         for rule in self.rules[key]:
             if left.num_rows:
                 found = self._derivations(rule, left)
@@ -263,7 +293,7 @@ class NearMachine:
             if not rows.gone:
                 continue
             gone = pa.concat_tables(rows.gone)
-            yield key, among(self._given_alone[key], gone, rows.keys)
+            yield key, among(self._given_elsewhere[key], gone, rows.keys)
             for rule in self.rules[key]:
                 yield key, self._derivations(rule, gone).select(rows.keys)
 
@@ -288,6 +318,8 @@ class NearMachine:
                 machine.derive({})
                 return
         self.give_back()
+        for rows in self.rows.values():
+            rows.tell()
 
     def _following(self, key: str) -> Iterator[pa.Table]:
         """What follows for a member from the rows that came since it last looked."""
@@ -346,8 +378,8 @@ def near_machine(
         return None
     if any(rows.member.best is not None or not rows.is_plain for rows in machine.rows.values()):
         return None
-    rules = _conjunctions(machine)
-    if rules is None:
+    told = _conjunctions(machine)
+    if told is None:
         return None
     here = {}
     for key, rows in machine.rows.items():
@@ -357,20 +389,26 @@ def near_machine(
         here[key] = NearRows(rows, before)
     if any(column.null_count for rows in here.values() for column in rows.now.columns):
         return None
-    return NearMachine(machine, rules, here)
+    return NearMachine(machine, *told, here)
 
 
-def _conjunctions(machine: Machine) -> dict[str, list[Conjunction]] | None:
-    """By member: its rules that read members; None if one of them is more than a join."""
-    rules: dict[str, list[Conjunction]] = {}
+def _conjunctions(machine: Machine) -> tuple[dict[str, list[Conjunction]], dict[str, list[Rule]]] | None:
+    """By member: the rules that are joins, and others without members; None if one that reads members is no join."""
+    joins: dict[str, list[Conjunction]] = {}
+    others: dict[str, list[Rule]] = {}
     for key, rows in machine.rows.items():
-        rules[key] = []
-        for rule in (rule for rule in rows.member.rules if rule.members):
-            if rule.deep or rule.select is None or rule.around:
+        joins[key], others[key] = [], []
+        for rule in rows.member.rules:
+            plain = None if rule.deep or rule.around else select_of(rule)
+            found = None
+            if plain is not None:
+                members = {other: machine.as_they_are(other) for other in rule.members}
+                block = RuleSql(plain, machine.world, members, machine.keys).block()
+                found = conjunction_of(plain, block, rows)
+            if found is not None:
+                joins[key].append(found)
+            elif rule.members:
                 return None
-            members = {other: machine.as_they_are(other) for other in rule.members}
-            found = conjunction_of(rule, RuleSql(rule, machine.world, members, machine.keys).block(), rows)
-            if found is None:
-                return None
-            rules[key].append(found)
-    return rules
+            else:
+                others[key].append(rule)
+    return joins, others

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from airflow_trickle.engine.fetch import given_back
+from airflow_trickle.engine.fetch import SMALL, given_back
 from airflow_trickle.engine.fixpoint.conjunction import without
 from airflow_trickle.engine.fixpoint.rows import TRAVELLING, Part, Rows
 from airflow_trickle.engine.zset import WEIGHT
@@ -140,6 +140,21 @@ class NearRows:
             every = pa.concat_tables([one for _, one in came]).rename_columns([*self.names, WEIGHT])
             rows.parts.append(Part(self._view(every), came[0][0], came[-1][0], every.num_rows, every))
         rows.latest = came[-1][1].num_rows if came else 0
+
+    def tell(self) -> None:
+        """At the end: what else is known here and would have to be found out again."""
+        gone = pa.concat_tables([self.schema.empty_table(), *self.gone])
+        came = pa.concat_tables([self.schema.empty_table(), *(one for _, one in self._came)])
+        self.rows.gone_lines = gone.rename_columns([*self.names, WEIGHT])
+        if gone.num_rows + came.num_rows > SMALL:
+            return
+        # What went and came again is as it was, but for its rank.
+        parts = [without(came, gone, self.keys), without(gone, came, self.keys)]
+        weights = [
+            pa.nulls(one.num_rows, pa.int64()).fill_null(weight) for one, weight in zip(parts, (1, -1), strict=True)
+        ]
+        each = [one.select(self.keys).append_column(WEIGHT, weight) for one, weight in zip(parts, weights, strict=True)]
+        self.rows.net_here = pa.concat_tables(each).rename_columns([*self.names, WEIGHT])
 
     def _view(self, rows: pa.Table) -> str:
         if rows.num_rows <= TRAVELLING:

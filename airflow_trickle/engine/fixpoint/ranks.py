@@ -214,6 +214,8 @@ def _too_many(before: Lines, gone: pa.Table | None) -> bool:
 
 def _gone_lines(rows: Rows) -> pa.Table:
     """The lines of the rows of before that went."""
+    if rows.gone_lines is not None:
+        return rows.gone_lines
     went = " UNION ALL ".join(f"SELECT {', '.join(rows.names)} FROM {quoted(view)}" for view in rows.gone)
     line, g = f"{RESERVED}l", f"{RESERVED}g"
     listed = ", ".join(f"{line}.{name}" for name in [*rows.names, WEIGHT])

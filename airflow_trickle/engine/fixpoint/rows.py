@@ -72,6 +72,10 @@ class Rows:
     gone: list[str] = field(default_factory=list)
     #: How many came with the last step.
     latest: int = 0
+    #: By which rows the member is another one now, net, if that is known here.
+    net_here: pa.Table | None = None
+    #: The lines of rows of before that went, if they are known here.
+    gone_lines: pa.Table | None = None
     _seen: set[tuple[Any, ...]] | None = None
     #: How often it was asked which rows are new.
     _asked: int = 0

@@ -11,12 +11,15 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from pyiceberg.manifest import DataFile
 
 from airflow_trickle.blocks.shapes import NotInBlocks
 from airflow_trickle.engine.delta.bench import understood
 from airflow_trickle.engine.delta.context import Context, InputViews, Published, Version, Views
 from airflow_trickle.engine.delta.program import change_of
+from airflow_trickle.engine.fixpoint.rows import Rows
 from airflow_trickle.engine.fixpoint.solve import Solution
 from airflow_trickle.engine.fixpoint.system import bag_order
 from airflow_trickle.engine.full import Difference, difference, netted, shaped
@@ -94,9 +97,12 @@ class TableChanges:
         bench = self.solution.bench
         published = self._published(target, held)
         if self._is_member(name):
-            sql = self.solution.rows[name].net()
+            rows = self.solution.rows[name]
+            sql = rows.net()
             if sql is None:
                 return None
+            if isinstance(rows, Rows) and rows.net_here is not None:
+                return self._placed(rows.net_here, target, published)
             return self._found(bench.frame(sql), target, published, placed=False, net=False)
         context, text = self._context(name), self.solution.system.texts[name]
         try:
@@ -146,11 +152,16 @@ class TableChanges:
         with understood():
             small = fetched(rows, published.columns, placed=placed, net=net) if bench.small else None
         if small is not None:
-            if not small.rows.num_rows:
-                return None
-            return find_places(bench, small, str(published.placed), target)
+            return find_places(bench, small, str(published.placed), target) if small.rows.num_rows else None
         large = netted(rows.drop(*places))
         return large if large.inserted or large.deleted else None
+
+    def _placed(self, net: pa.Table, target: Target, published: Published) -> SmallChange | None:
+        """A change that is known here already, with where the rows stand that go."""
+        if not net.num_rows:
+            return None
+        going = pc.any(pc.less(net[WEIGHT], 0)).as_py()
+        return find_places(self.solution.bench, SmallChange(net, None if going else {}), str(published.placed), target)
 
     def _named(self, frame: DataFrame, target: Target) -> DataFrame:
         return frame.toDF(*(column.name for column in target.schema.fields))
