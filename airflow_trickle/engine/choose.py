@@ -33,6 +33,8 @@ _TOO_MUCH = 0.2
 _MARGIN = 1.1
 #: Good enough for a guess: a word in a text or a comment makes it no worse than a guess.
 _WINDOW = re.compile(r"\bover\b", re.IGNORECASE)
+#: For fewer seconds than this, rows are not derived from nothing that could be taken away one by one.
+_WORTH_IT = 2.0
 #: So many refreshes of the past are looked at.
 LOOKED_AT = 40
 
@@ -165,3 +167,20 @@ def _worked(row: Mapping[str, Any]) -> float:
     """The seconds of a refresh without those that Spark may have needed to start."""
     phases: Mapping[str, float] = row["phases"]
     return sum(seconds for phase, seconds in phases.items() if phase != Phase.READ.value) or float(row["seconds"])
+
+
+def why_not_retract(past: Sequence[Mapping[str, Any]]) -> str:
+    """Why a cycle that loses rows is better derived from nothing; empty if it is not, or nothing tells.
+
+    Args:
+        past: Earlier refreshes of one of its tables, the newest first.
+    """
+    refreshes = [row for row in _of_this_query(past) if row["error"] is None]
+    took = [_worked(row) for row in refreshes if row["mode"] == Mode.DIFFERENTIAL.value and row["rows_deleted"]]
+    anew = next((row for row in refreshes if row["mode"] == Mode.FULL.value), None)
+    if not took or anew is None:
+        return ""
+    full = _worked(anew) * (_COMPARED if _made_the_table(anew) else 1.0)
+    if min(took) <= full + _WORTH_IT:
+        return ""
+    return f"that takes about {full:.1f} s, and taking rows away took {min(took):.1f} s"

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from airflow_trickle.engine.choose import Workload, choose
+from airflow_trickle.engine.choose import Workload, choose, why_not_retract
 
 MIB = 1024 * 1024
 
 
 def past(mode: str, seconds: float, **more: Any) -> dict[str, Any]:
     row = {"mode": mode, "seconds": seconds, "phases": {}, "rows_in": 1000, "bytes_read": 100 * MIB, "error": None}
+    row["rows_deleted"] = 0
     row["reason"] = "a changed"
     return {**row, **more}
 
@@ -108,3 +109,15 @@ def test_windows_are_expected_to_cost_more_than_their_share() -> None:
     assert Workload.of({}, "SELECT rank() OVER (ORDER BY a) FROM t").times_share == 40
     assert not choose(Workload(**share), known).full
     assert choose(Workload(**share, times_share=60), known).full
+
+
+def test_a_cycle_that_lost_rows_too_slowly_is_derived_from_nothing() -> None:
+    slow = past("DIFFERENTIAL", 9.0, rows_deleted=5)
+    assert why_not_retract([slow, past("FULL", 4.0)]) == "that takes about 4.0 s, and taking rows away took 9.0 s"
+    assert why_not_retract([slow, past("FULL", 4.0), past("DIFFERENTIAL", 2.0, rows_deleted=5)]) == ""
+    assert why_not_retract([slow, past("FULL", 5.0, reason="first refresh")]) == ""
+
+
+def test_only_refreshes_that_took_rows_away_tell_how_long_that_takes() -> None:
+    assert why_not_retract([past("DIFFERENTIAL", 9.0, rows_deleted=0), past("FULL", 4.0)]) == ""
+    assert why_not_retract([past("DIFFERENTIAL", 9.0, rows_deleted=3)]) == ""

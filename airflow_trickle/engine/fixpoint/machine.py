@@ -49,7 +49,7 @@ class NotSettled(Exception):
 
 
 class RanksUnknown(Exception):
-    """A row lost support, and what else holds it up cannot be told; the text says why."""
+    """A row lost support, and what else holds it up cannot be told, or not quickly; the text says why."""
 
 
 class TooManyGone(Exception):
@@ -84,6 +84,8 @@ class Machine:
     after_pass: Callable[[], None] = lambda: None
     #: Whether that would do something now.
     is_due: Callable[[], bool] = lambda: False
+    #: Is asked before rows are taken away: why it is better to begin from nothing; empty if it is not.
+    why_anew: Callable[[], str] = lambda: ""
     #: By member, and member that it reads: up to which rank it has been read.
     consumed: dict[str, dict[str, int]] = field(default_factory=dict)
 
@@ -99,6 +101,8 @@ class Machine:
             return
         moved = self._moved(self.change)
         if moved.lost:
+            if why := self.why_anew():
+                raise RanksUnknown(why)
             self.retract(moved.lost)
             gained = self._moved(self.change).gained if self._something_went else moved.gained
         else:

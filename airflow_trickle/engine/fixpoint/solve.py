@@ -14,6 +14,7 @@ from pyiceberg.manifest import DataFile
 from pyiceberg.table import Table
 
 from airflow_trickle.blocks.shapes import NotInBlocks
+from airflow_trickle.engine.choose import LOOKED_AT, why_not_retract
 from airflow_trickle.engine.delta.bench import SparkBench
 from airflow_trickle.engine.delta.context import Column, Views
 from airflow_trickle.engine.failures import fails_on_rows
@@ -40,6 +41,7 @@ from airflow_trickle.errors import NonConvergence
 from airflow_trickle.lakehouse.columns import spark_schema
 from airflow_trickle.lakehouse.deletes import total_rows, total_size
 from airflow_trickle.lakehouse.snapshots import files_of
+from airflow_trickle.lakehouse.state import read_history
 from airflow_trickle.results import Iteration, Mode
 
 if TYPE_CHECKING:
@@ -263,6 +265,7 @@ class Solver:
         machine = Machine(
             bench, self.system.keys, rows, now, before, self.run.step.max_iterations, rank=top, note=self._note
         )
+        machine.why_anew = self._why_anew
         machine.consumed = {key: {other: top for other in one.member.reads} for key, one in rows.items()}
         with self._else_anew():
             self._settle(machine, Mode.DIFFERENTIAL, lines=lines)
@@ -324,6 +327,13 @@ class Solver:
             counting.from_before(coming, now, "derive")
         elif going is None:
             counting.from_before(now, now, "derive")
+
+    def _why_anew(self) -> str:
+        """By what earlier refreshes took; whoever asks for DIFFERENTIAL gets it."""
+        first = self.run.first.step
+        if any(table.requested_mode == Mode.DIFFERENTIAL.value for table in self.run.step.tables):
+            return ""
+        return why_not_retract(read_history(self.run.lake, identifier=first.identifier, limit=LOOKED_AT))
 
     def _settle(self, machine: Machine, mode: Mode, why: str = "", lines: Mapping[str, Lines] = _NO_LINES) -> None:
         """Bring a machine to its fixed point, from where an earlier attempt came to, if one did."""
