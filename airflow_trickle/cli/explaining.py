@@ -24,7 +24,11 @@ def explain_delta(plan: Plan, table: TableStep, changed: list[str], *, as_json: 
         return
     out.print(Text(f"Change of stream table {table.name} ({table.identifier})", "bold"))
     if told.full_because is not None:
-        out.print(f"  It is computed in full: {told.full_because}.")
+        if told.passes:
+            out.print(f"  No single query tells it: {told.full_because}.")
+            out.print("  `trickle history --iterations` shows the passes of its refreshes.")
+        else:
+            out.print(f"  It is computed in full: {told.full_because}.")
         return
     for heading, lines in _sections(table, told):
         out.print(Text(f"\n{heading}", "bold"))

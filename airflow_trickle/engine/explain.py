@@ -55,6 +55,8 @@ class ExplainedChange:
     #: The weighted rows that come and go; None if nothing of them can change.
     change: str | None = None
     full_because: str | None = None
+    #: Whether it is followed in passes instead, by many small queries.
+    passes: bool = False
 
 
 def chosen_inputs(step: TableStep, names: Collection[str]) -> frozenset[str]:
@@ -76,9 +78,11 @@ def chosen_inputs(step: TableStep, names: Collection[str]) -> frozenset[str]:
 
 
 def why_never(step: TableStep) -> str | None:
-    """Why a table is never refreshed from changes, where the plan alone tells."""
+    """Why no one SQL text tells a table's change, where the plan alone tells."""
     if step.scc_id is not None:
         return "it is part of a cycle, which is brought to its fixed point as a whole"
+    if step.recursive:
+        return "it is recursive, and brought to its fixed point as a whole"
     return step.reason if step.mode == Mode.FULL.value else None
 
 
@@ -93,7 +97,7 @@ def explain_change(lake: Lakehouse, step: TableStep, spark: SparkProvider, chang
     """
     why = why_never(step)
     if why is not None:
-        return ExplainedChange(full_because=why)
+        return ExplainedChange(full_because=why, passes=step.recursive or step.scc_id is not None)
     columns = {ref.identifier: _columns(lake, ref) for ref in step.inputs}
     session, views = spark.session, list[str]()
     try:
@@ -131,7 +135,7 @@ def _explained(
 ) -> ExplainedChange:
     from pyspark.sql.types import StructType
 
-    blocks, query = blocks_of(step.query)
+    blocks, query = blocks_of(step.query, recursion=True)
     names = Names(step.query)
     states = {
         ref.identifier: _states(
