@@ -11,7 +11,7 @@ from airflow_trickle.analysis.consistency import ConsistencyGroup, consistency_g
 from airflow_trickle.analysis.cycles import CycleReport, CycleRules, check_cycles
 from airflow_trickle.analysis.graph import Node, Problems, read_nodes
 from airflow_trickle.analysis.lattices import with_lattices
-from airflow_trickle.analysis.modes import ModeChoice, choose_mode
+from airflow_trickle.analysis.modes import ModeChoice, Obstacle, choose_mode
 from airflow_trickle.analysis.mutual import MutualRecursion, expand, names_in_use
 from airflow_trickle.analysis.schedules import POLICIES, ScheduleGroup, effective_schedules
 from airflow_trickle.analysis.strata import Strata, assign_strata
@@ -64,7 +64,11 @@ def analyse(project: Project, settings: Settings) -> Analysis:
     for file, problem in report.problems:
         problems[file].append(problem)
     cyclic = {key for part in order if part.cyclic for key in part.members}
-    modes = {key: _mode(node, key in cyclic, problems[node.file]) for key, node in nodes.items()}
+    anew = {pipeline.file for pipeline in pipelines if not _stratified_dred(pipeline, settings)}
+    modes = {
+        key: _mode(node, problems[node.file], cyclic=key in cyclic, anew=node.file in anew)
+        for key, node in nodes.items()
+    }
     consistency = {pipeline.file: _consistency(pipeline, settings) for pipeline in pipelines}
     groups = consistency_groups(order, reads, nodes, consistency)
     types = {key: {edge.input: edge.type for edge in node.edges.values()} for key, node in nodes.items()}
@@ -95,13 +99,24 @@ def _consistency(pipeline: PipelineDef, settings: Settings) -> str:
     return pipeline.overrides.diamond_consistency or settings.diamond_consistency
 
 
-def _mode(node: Node, cyclic: bool, problems: list[Problem]) -> ModeChoice:
-    """The mode of a table; that DIFFERENTIAL is not possible is told, of a cycle by `cycles`."""
+def _stratified_dred(pipeline: PipelineDef, settings: Settings) -> bool:
+    own = pipeline.overrides.stratified_dred
+    return settings.stratified_dred if own is None else own
+
+
+def _mode(node: Node, problems: list[Problem], *, cyclic: bool, anew: bool) -> ModeChoice:
+    """The mode of a table; that DIFFERENTIAL is not possible is told, of a cycle by `cycles`.
+
+    ``anew``: whether recursive queries are to be computed from nothing each time.
+    """
     table = node.table
     if cyclic:
         return ModeChoice("DIFFERENTIAL", "it is part of a cycle, which is brought to its fixed point by changes")
+    obstacles = node.obstacles
+    if anew and node.recursive:
+        obstacles = (*obstacles, Obstacle(0, "stratified_dred: false derives recursive queries from nothing"))
     if table.refresh_mode == "DIFFERENTIAL" and not node.query.problems:
-        for obstacle in node.obstacles:
+        for obstacle in obstacles:
             problems.append(
                 Problem(
                     table.sql.position(obstacle.offset),
@@ -109,7 +124,7 @@ def _mode(node: Node, cyclic: bool, problems: list[Problem]) -> ModeChoice:
                     "Take that out of the query, or set refresh_mode: AUTO or FULL.",
                 )
             )
-    return choose_mode(table.refresh_mode, node.obstacles, node.query.text)
+    return choose_mode(table.refresh_mode, obstacles, node.query.text)
 
 
 def _units(

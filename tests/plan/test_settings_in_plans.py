@@ -41,6 +41,23 @@ def test_the_stricter_check_of_cycles_comes_from_the_settings_too(tmp_path):
     assert plan_path(tmp_path, settings).problems == ()
 
 
+def test_recursive_queries_are_derived_from_nothing_where_the_settings_say_so(tmp_path):
+    query = "WITH RECURSIVE r AS (SELECT x FROM s UNION SELECT s.x FROM r JOIN s USING (x)) SELECT x FROM r"
+    text = f"pipeline: p\nsources: [s]\nstream_tables:\n  a: {{query: {query}}}\n  b: {{query: SELECT x FROM s}}\n"
+
+    def modes(text, **settings):
+        write(tmp_path, {"p.yaml": text})
+        (plan,) = plan_path(tmp_path, Settings(**settings)).plans
+        return [table.mode for table in plan.tables]
+
+    assert modes(text) == ["DIFFERENTIAL", "DIFFERENTIAL"]
+    assert modes(text, stratified_dred=False) == ["FULL", "DIFFERENTIAL"]
+    assert modes(text + "stratified_dred: true\n", stratified_dred=False) == ["DIFFERENTIAL", "DIFFERENTIAL"]
+    write(tmp_path, {"p.yaml": text.replace("a: {", "a: {refresh_mode: DIFFERENTIAL, ") + "stratified_dred: false\n"})
+    (problem,) = plan_path(tmp_path, Settings()).problems
+    assert "because stratified_dred: false derives recursive queries from nothing" in problem.message
+
+
 def test_the_largest_number_of_passes_of_a_cycle_counts(tmp_path):
     def passes(text, **settings):
         write(tmp_path, {"p.yaml": text})

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
 import pytest
 
+from airflow_trickle import Mode
 from tests.engine.fixpoint.cte_systems import CTES
 from tests.engine.fixpoint.test_random_graphs import run
 from tests.engine.world import World
@@ -12,3 +14,20 @@ from tests.engine.world import World
 @pytest.mark.parametrize("name", CTES)
 def test_a_recursive_query_is_its_least_fixed_point_after_every_batch(world: World, name: str) -> None:
     run(world, f"CTE: {name}", seed=0, batches=3)
+
+
+def test_without_stratified_dred_it_is_derived_from_nothing(world: World) -> None:
+    edges = pa.schema([("src", pa.int64()), ("dst", pa.int64())])
+    world.source("edges", edges, [{"src": n, "dst": n + 1} for n in range(4)])
+    closure = (
+        "WITH RECURSIVE r AS (SELECT src, dst FROM edges UNION SELECT r.src, e.dst FROM r JOIN edges AS e "
+        "ON e.src = r.dst) SELECT src, dst FROM r"
+    )
+    world.define({"reach": closure})
+    world.yaml.write_text(world.yaml.read_text() + "stratified_dred: false\n")
+    world.tick()
+    world.append("edges", {"src": 4, "dst": 5})
+    result = world.tick()["reach"]
+    assert result.mode is Mode.FULL
+    assert "stratified_dred: false derives recursive queries from nothing" in result.reason
+    assert world.rows("reach") == world.judge(closure)
