@@ -26,6 +26,14 @@ from airflow_trickle.engine.fixpoint.rows import PLAIN_TYPES, Rows
 from airflow_trickle.engine.fixpoint.rules import Rule
 
 _JOINED = (JoinKind.INNER, JoinKind.CROSS)
+#: A join gives at most about so many rows at a time; larger ones are done in slices, of which each row is kept once.
+MOST_AT_ONCE = 8_000_000
+#: With more different rows than this behind a join, it is left to Spark.
+MOST_BEHIND = 24_000_000
+
+
+class NotNear(Exception):
+    """It has to be done on Spark."""
 
 
 @dataclass(frozen=True)
@@ -235,12 +243,38 @@ def joined(tables: Sequence[pa.Table], wanted: Sequence[str]) -> pa.Table:
         near = next(one for one in rest if set(one.column_names) & set(found.column_names))
         rest.remove(near)
         keys = [name for name in found.column_names if name in near.column_names]
-        # The right one is put into a hash table, and the left one runs past it.
-        small, large = sorted((found, near), key=lambda table: table.num_rows)
-        found = large.join(small, keys, join_type="inner")
         needed = {*wanted, *(name for one in rest for name in one.column_names)}
-        found = found.select([name for name in found.column_names if name in needed])
+        found = _pair(found, near, keys, needed)
     return found.select(list(wanted))
+
+
+def _pair(one: pa.Table, other: pa.Table, keys: list[str], needed: set[str]) -> pa.Table:
+    """Two tables joined, in the columns that are needed."""
+    # The right one is put into a hash table, and the left one runs past it.
+    small, large = sorted((one, other), key=lambda table: table.num_rows)
+    shown = [name for name in dict.fromkeys([*large.column_names, *small.column_names]) if name in needed]
+    slices = -(-_size(large, small, keys) // MOST_AT_ONCE)
+    if slices <= 1:
+        return large.join(small, keys, join_type="inner").select(shown)
+    found: list[pa.Table] = []
+    each = -(-large.num_rows // slices)
+    for begin in range(0, large.num_rows, each):
+        part = large.slice(begin, each).join(small, keys, join_type="inner").select(shown)
+        found.append(distinct(part))
+        if sum(table.num_rows for table in found) > MOST_AT_ONCE:
+            found = [distinct(pa.concat_tables(found))]
+            if found[0].num_rows > MOST_BEHIND:
+                raise NotNear
+    return distinct(pa.concat_tables(found))
+
+
+def _size(large: pa.Table, small: pa.Table, keys: list[str]) -> int:
+    """How many rows a join gives; only counted if it might be many."""
+    if large.num_rows * small.num_rows <= MOST_AT_ONCE:
+        return 0
+    counts = small.select(keys).group_by(keys).aggregate([([], "count_all")])
+    matched = large.select(keys).join(counts, keys, join_type="inner")
+    return int(pc.sum(matched["count_all"]).as_py() or 0)
 
 
 def _nothing(tables: Sequence[pa.Table], wanted: Sequence[str]) -> pa.Table:

@@ -19,6 +19,7 @@ from airflow_trickle.engine.fetch import fetch
 from airflow_trickle.engine.fixpoint.conjunction import (
     Atom,
     Conjunction,
+    NotNear,
     among,
     conjunction_of,
     distinct,
@@ -39,10 +40,6 @@ MOST_HERE = 2_000_000
 MOST_FOUND = 6_000_000
 
 
-class NotNear(Exception):
-    """It has to be done on Spark; nothing was changed."""
-
-
 @dataclass
 class NearMachine:
     """Does the work of a machine here.
@@ -61,11 +58,11 @@ class NearMachine:
     #: What was read of tables outside and of their changes, by view and columns.
     _outside: dict[tuple[str, tuple[str, ...]], pa.Table] = field(default_factory=dict)
 
-    def settle(self) -> None:
-        """Bring all members to the fixed point, or as far as it can be done here.
+    def settle(self) -> Mapping[str, Sequence[str]] | None:
+        """Bring all members to the fixed point, or as far as it can be done here; then with what Spark has to go on.
 
         Raises:
-            NotNear: Spark has to do it from the beginning.
+            NotNear: Spark has to do it from the beginning; nothing was given to the machine.
             TooManyGone: begin from nothing instead.
         """
         machine = self.machine
@@ -74,8 +71,7 @@ class NearMachine:
             self._read_outside()
             for key, rules in self.rules.items():
                 seeds[key] += [self._with(rule, -1, None) for rule in rules if not rule.members]
-            self.derive(seeds)
-            return
+            return self.derive(seeds)
         gained, lost = self._moved_elsewhere(machine.change)
         changes = self._changes_outside()
         self._read_outside()
@@ -86,7 +82,7 @@ class NearMachine:
             self.retract(lost)
         for key, found in (*self._gained(changes), *self._again()):
             gained.setdefault(key, []).append(found)
-        self.derive(gained)
+        return self.derive(gained)
 
     # --- what is read ------------------------------------------------------------------------------
 
@@ -299,14 +295,23 @@ class NearMachine:
 
     # --- derive ------------------------------------------------------------------------------------
 
-    def derive(self, seeds: Mapping[str, Sequence[pa.Table]]) -> None:
-        """Add what follows from some rows, pass by pass, until nothing new does or there is too much."""
+    def derive(self, seeds: Mapping[str, Sequence[pa.Table]]) -> Mapping[str, Sequence[str]] | None:
+        """Add what follows from some rows, pass by pass, until nothing new does.
+
+        If there is too much, the machine gets what was found, and SQL of the seeds that were not added is returned.
+        """
         machine, first = self.machine, seeds
         while True:
             begin, counts = time.monotonic(), {}
             for key, rows in self.rows.items():
-                found = [one for one in (*first.get(key, ()), *self._following(key)) if one.num_rows]
-                counts[rows.name] = self._add(rows, found) if found else 0
+                read = dict(machine.consumed.get(key, {}))
+                try:
+                    found = [one for one in (*first.get(key, ()), *self._following(key)) if one.num_rows]
+                    counts[rows.name] = self._add(rows, found) if found else 0
+                except NotNear:
+                    machine.consumed[key] = read
+                    done = [other for other, each in self.rows.items() if each.name in counts]
+                    return self._left_to_spark({other: those for other, those in first.items() if other not in done})
             first = {}
             if machine.passed("derive", counts, begin):
                 break
@@ -314,12 +319,20 @@ class NearMachine:
                 self.give_back()
                 machine.after_pass()
             if sum(rows.size for rows in self.rows.values()) > MOST_FOUND:
-                self.give_back()
-                machine.derive({})
-                return
+                return self._left_to_spark({})
         self.give_back()
         for rows in self.rows.values():
             rows.tell()
+        return None
+
+    def _left_to_spark(self, seeds: Mapping[str, Sequence[pa.Table]]) -> dict[str, list[str]]:
+        self.give_back()
+        sqls = {}
+        for key, those in seeds.items():
+            rows = self.rows[key]
+            views = [rows.view(one.rename_columns(rows.names)) for one in those if one.num_rows]
+            sqls[key] = [f"SELECT * FROM {quoted(view)}" for view in views]
+        return sqls
 
     def _following(self, key: str) -> Iterator[pa.Table]:
         """What follows for a member from the rows that came since it last looked."""

@@ -133,12 +133,12 @@ class NearRows:
         self._gone_given = len(self.gone)
         if gone:
             those = pa.concat_tables(gone).select(self.keys).rename_columns(self.names)
-            rows.gone.append(self._view(those))
+            rows.gone.append(self.view(those))
         came = self._came[self._given :]
         self._given = len(self._came)
         if came:
             every = pa.concat_tables([one for _, one in came]).rename_columns([*self.names, WEIGHT])
-            rows.parts.append(Part(self._view(every), came[0][0], came[-1][0], every.num_rows, every))
+            rows.parts.append(Part(self.view(every), came[0][0], came[-1][0], every.num_rows, every))
         rows.latest = came[-1][1].num_rows if came else 0
 
     def tell(self) -> None:
@@ -156,7 +156,8 @@ class NearRows:
         each = [one.select(self.keys).append_column(WEIGHT, weight) for one, weight in zip(parts, weights, strict=True)]
         self.rows.net_here = pa.concat_tables(each).rename_columns([*self.names, WEIGHT])
 
-    def _view(self, rows: pa.Table) -> str:
+    def view(self, rows: pa.Table) -> str:
+        """The name of rows of this process on Spark."""
         if rows.num_rows <= TRAVELLING:
             return self.rows.bench.give(rows)
         return self.rows.named(given_back(self.rows.spark, rows).localCheckpoint(eager=True))

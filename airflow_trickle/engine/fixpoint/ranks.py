@@ -64,7 +64,11 @@ class Lines:
         lines, gone = _read_here(io, self.files, names), _read_here(io, self.gone, names)
         if lines is None:
             return pa.table({name: pa.nulls(0) for name in names})
-        return lines if gone is None else lines.join(gone.select(names), names, join_type="left anti")
+        if gone is None:
+            return lines
+        # What a query calls SMALLINT, a table calls INT from its second refresh on.
+        both = pa.unify_schemas([lines.schema, gone.schema], promote_options="permissive")
+        return lines.cast(both).join(gone.cast(both), names, join_type="left anti")
 
 
 def _read_here(io: FileIO, files: tuple[str, ...], names: list[str]) -> pa.Table | None:

@@ -20,11 +20,12 @@ from airflow_trickle.engine.delta.context import Column, Views
 from airflow_trickle.engine.failures import fails_on_rows
 from airflow_trickle.engine.fixpoint.checkpoint import Checkpoint
 from airflow_trickle.engine.fixpoint.columns import find_columns
+from airflow_trickle.engine.fixpoint.conjunction import NotNear
 from airflow_trickle.engine.fixpoint.counted import Bag, Counting
 from airflow_trickle.engine.fixpoint.decide import UnitDecision
 from airflow_trickle.engine.fixpoint.machine import Machine, NotSettled, RanksUnknown, TooManyGone
 from airflow_trickle.engine.fixpoint.naive import Naive
-from airflow_trickle.engine.fixpoint.near import NotNear, near_machine
+from airflow_trickle.engine.fixpoint.near import NearMachine, near_machine
 from airflow_trickle.engine.fixpoint.parted import parted
 from airflow_trickle.engine.fixpoint.ranks import Lines, Ranks, valid
 from airflow_trickle.engine.fixpoint.rows import Rows
@@ -341,14 +342,29 @@ class Solver:
         if saver.restored(self.session, self.trace, self._note_again):
             machine.derive({})
             return
-        near = near_machine(machine, lambda key: self._lines_here(lines.get(key)), self._rows_in())
         try:
-            if near is not None:
-                near.settle()
-                return
-        except NotNear:
-            log.debug("%s: its rows are left to Spark.", self.run.step.unit)
-        machine.settle()
+            near = self._near(machine, lines)
+            left = near.settle() if near is not None else None
+        except (NotNear, NotInBlocks) as error:
+            # Nothing was given to the machine; what was told of passes does not count.
+            log.debug("%s: its rows are left to Spark: %s", self.run.step.unit, error)
+            machine.trace.clear()
+            self.trace.clear()
+            near = None
+        if near is None:
+            machine.settle()
+        elif left is not None:
+            machine.derive(left)
+
+    def _near(self, machine: Machine, lines: Mapping[str, Lines]) -> NearMachine | None:
+        """The same machine in this process, if that is possible."""
+        names = [column.name for rows in machine.rows.values() for column in rows.columns]
+        schemas = [schema for one in self.inputs.values() for schema in one.table.metadata.schemas]
+        names += [field.name for schema in schemas for field in schema.fields]
+        if not all(name.isascii() for name in names):
+            # Spark and Python differ in which other letters are the same but for their case.
+            return None
+        return near_machine(machine, lambda key: self._lines_here(lines.get(key)), self._rows_in())
 
     def _lines_here(self, lines: Lines | None) -> pa.Table | None:
         if lines is None:

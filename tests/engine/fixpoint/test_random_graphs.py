@@ -59,9 +59,10 @@ def test_the_same_in_the_refreshing_process(world: World, name: str, monkeypatch
     settled = []
     settle = near.NearMachine.settle
 
-    def told(machine: near.NearMachine) -> None:
-        settle(machine)
+    def told(machine: near.NearMachine) -> object:
+        left = settle(machine)
         settled.append(machine)
+        return left
 
     monkeypatch.setattr(near.NearMachine, "settle", told)
     run(world, name, seed=1, batches=5, nulls=False)

@@ -1,0 +1,74 @@
+"""Rules that are followed in the refreshing process: what a review found, and what is left to Spark."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from airflow_trickle import Mode
+from airflow_trickle.engine.fixpoint import conjunction, near
+from tests.engine.fixpoint.test_random_graphs import run
+from tests.engine.world import World
+
+WIDE = pa.schema([("ß", pa.int64()), ("ss", pa.int64()), ("b", pa.int64())])
+PAIR = pa.schema([("a", pa.int64()), ("b", pa.int64())])
+
+
+def define(world: World, query: str) -> None:
+    world.define({"r": query})
+    world.yaml.write_text(world.yaml.read_text() + "allow_circular: true\n")
+
+
+def closed(pairs: set[tuple[int, int]]) -> dict[tuple[int, int], int]:
+    """Every pair once that pairs lead to, by the shortest way to say it."""
+    found = set(pairs)
+    while more := {(a, d) for a, b in found for c, d in pairs if b == c} - found:
+        found |= more
+    return dict.fromkeys(found, 1)
+
+
+def test_letters_that_only_python_takes_for_the_same_are_different_columns(world: World) -> None:
+    rows = [(1, 10, 2), (2, 20, 3), (3, 30, 4), (5, 50, 6)]
+    world.source("e", WIDE, [dict(zip(WIDE.names, row, strict=True)) for row in rows])
+    define(world, "SELECT `ß` AS a, b FROM e UNION SELECT e.`ß`, r.b FROM r JOIN e ON e.b = r.a")
+    world.tick()
+    assert world.rows("r") == closed({(row[0], row[2]) for row in rows})
+
+
+def test_small_integers_lose_rows_tick_after_tick(world: World) -> None:
+    pairs = {(1, 2), (2, 3), (3, 4), (5, 6)}
+    world.source("e", PAIR, [{"a": a, "b": b} for a, b in sorted(pairs)])
+    define(world, "SELECT CAST(a AS SMALLINT) AS a, b FROM e UNION SELECT r.a, e.b FROM r JOIN e ON e.a = r.b")
+    world.tick()
+    for gone in ((3, 4), (2, 3), (5, 6)):
+        pairs.discard(gone)
+        world.delete("e", f"a = {gone[0]}")
+        assert world.tick()["r"].mode is Mode.DIFFERENTIAL
+        assert world.rows("r") == closed(pairs)
+
+
+@pytest.mark.parametrize("name", ["non-linear closure", "same generation", "three tables"])
+def test_joins_that_give_much_are_done_in_slices(world: World, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(conjunction, "MOST_AT_ONCE", 3)
+    run(world, name, seed=5, batches=3, nulls=False)
+
+
+@pytest.mark.parametrize("name", ["non-linear closure", "closure over two tables"])
+def test_joins_that_give_too_much_are_left_to_spark(world: World, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(conjunction, "MOST_AT_ONCE", 2)
+    monkeypatch.setattr(conjunction, "MOST_BEHIND", 9)
+    refused = []
+    settle = near.NearMachine.settle
+
+    def told(machine: near.NearMachine) -> object:
+        try:
+            left = settle(machine)
+        except conjunction.NotNear:
+            refused.append("all")
+            raise
+        refused.extend(["rest"] if left is not None else [])
+        return left
+
+    monkeypatch.setattr(near.NearMachine, "settle", told)
+    run(world, name, seed=6, batches=4, nulls=False)
+    assert refused
