@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -21,6 +22,17 @@ _DISK = (
     "read-only file system",
     "permission denied",
     "mkdirs failed",
+)
+_WRAPPED = re.compile(r"\(java\.util\.concurrent\.ExecutionException\) (?:[\w.$]+\.)?(?P<inner>\w+): ")
+#: What Spark's own classes of errors that come from rows are called.
+_ROW_ERRORS = frozenset(
+    {
+        "SparkArithmeticException",
+        "SparkArrayIndexOutOfBoundsException",
+        "SparkDateTimeException",
+        "SparkNumberFormatException",
+        "SparkRuntimeException",
+    }
 )
 _LOST = (
     "statuscode.unavailable",
@@ -95,7 +107,7 @@ def _is_analysis(error: Exception) -> bool:
 
 def first_lines(text: str, lines: int) -> str:
     """The lines of Spark's message that are meant for people."""
-    useful = [line.strip() for line in text.strip().splitlines() if line.strip()]
+    useful = [line.strip() for line in _unwrapped(text).splitlines() if line.strip()]
     # Spark's own advice and plan follow after the message; the first lines tell what is wrong.
     kept = []
     for line in useful[:lines]:
@@ -103,6 +115,12 @@ def first_lines(text: str, lines: int) -> str:
             break
         kept.append(line)
     return " ".join(kept)
+
+
+def _unwrapped(text: str) -> str:
+    """A message without the names of Java's classes around it: what fails in a broadcast comes so."""
+    found = _WRAPPED.match(text.strip())
+    return text.strip() if found is None else text.strip()[found.end() :]
 
 
 def fails_on_rows(error: Exception) -> bool:
@@ -116,4 +134,7 @@ def fails_on_rows(error: Exception) -> bool:
     )
 
     kinds = (ArithmeticException, ArrayIndexOutOfBoundsException, DateTimeException, NumberFormatException)
-    return isinstance(error, (*kinds, SparkRuntimeException))
+    if isinstance(error, (*kinds, SparkRuntimeException)):
+        return True
+    wrapped = _WRAPPED.match(str(error).strip())
+    return wrapped is not None and wrapped["inner"] in _ROW_ERRORS
