@@ -20,7 +20,8 @@ import airflow_trickle
 home = Path(airflow_trickle.__file__).parent
 assert "site-packages" in str(home), f"not the installed package: {home}"
 assert importlib.util.find_spec("airflow") is None, "Airflow is installed here"
-with_airflow = ("airflow_trickle.dag_factory", "airflow_trickle.operators", "airflow_trickle.hooks")
+parts = ("dag_factory", "operators", "hooks", "notifications")
+with_airflow = tuple(f"airflow_trickle.{part}" for part in parts)
 names = [
     module.name
     for module in pkgutil.walk_packages([str(home)], "airflow_trickle.", onerror=lambda name: None)
