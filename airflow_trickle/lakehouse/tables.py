@@ -27,7 +27,7 @@ from sqlalchemy import (
 from airflow_trickle.errors import CatalogUnavailable
 from airflow_trickle.lakehouse.database import Database, one_at_a_time
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 
 metadata = MetaData()
 
@@ -69,6 +69,9 @@ status = Table(
     Column("halted", String(64)),
     # Identifiers of tables that are held and without which this one cannot be refreshed, as JSON.
     Column("waits_for", Text),
+    # The atomic group it was last published with, and how many commits that group had then.
+    Column("group_name", String(255)),
+    Column("group_epoch", BigInteger),
 )
 
 #: One row per refresh that did something or failed.
@@ -97,6 +100,7 @@ history = Table(
     # Seconds by phase, as JSON.
     Column("phases", Text),
     Column("error", Text),
+    Column("group_epoch", BigInteger),
     Index("trickle_history_of_table", "catalog", "identifier", "id"),
     Index("trickle_history_of_tick", "catalog", "tick_id"),
 )
@@ -131,6 +135,8 @@ ticks = Table(
     Column("as_of", String(40)),
     Column("effective_at", String(40), nullable=False),
     Column("created_at", String(40), nullable=False),
+    # Identifiers of tables whose own schedule lets them rest in this tick, as JSON.
+    Column("not_due", Text),
     Index("trickle_ticks_of_pipeline", "catalog", "pipeline", "effective_at"),
 )
 
@@ -146,6 +152,9 @@ leases = Table(
     Column("pid", Integer, nullable=False),
     Column("process_started", Float, nullable=False),
     Column("expires_at", Float, nullable=False),
+    # The tick that keeps the table for itself between its tasks, and until when without a sign of life.
+    Column("claim", String(512)),
+    Column("claimed_until", Float),
 )
 
 #: Files that were written, or are about to be, and that no snapshot shows yet.
@@ -162,6 +171,45 @@ staging = Table(
     Column("spark", Text),
     Column("new_table", Boolean, nullable=False),
     Column("discarding", Boolean, nullable=False),
+    Column("created_at", String(40), nullable=False),
+)
+
+#: One row per table of an atomic group whose next state is staged and waits for the commit of the group.
+prepared = Table(
+    "trickle_prepared",
+    metadata,
+    Column("catalog", String(255), primary_key=True),
+    Column("tick_id", String(512), primary_key=True),
+    Column("identifier", String(255), primary_key=True),
+    Column("unit", String(255), nullable=False),
+    # Everything that the commit writes, as JSON.
+    Column("payload", Text, nullable=False),
+    Column("created_at", String(40), nullable=False),
+)
+
+#: One row per stratum of a pipeline that was ever passed over.
+skipped_strata = Table(
+    "trickle_skipped_strata",
+    metadata,
+    Column("catalog", String(255), primary_key=True),
+    Column("pipeline", String(255), primary_key=True),
+    Column("stratum", Integer, primary_key=True),
+    Column("times", BigInteger, nullable=False),
+    Column("tick_id", String(512), nullable=False),
+    Column("at", String(40), nullable=False),
+)
+
+#: What became of work that was submitted to a cluster: such a job returns nothing by itself.
+submissions = Table(
+    "trickle_submissions",
+    metadata,
+    Column("catalog", String(255), primary_key=True),
+    Column("submission_id", String(64), primary_key=True),
+    Column("tick_id", String(512), nullable=False),
+    Column("unit", String(255), nullable=False),
+    # What to do, and what became of it, as JSON; the second is empty until it is done.
+    Column("request", Text, nullable=False),
+    Column("outcome", Text),
     Column("created_at", String(40), nullable=False),
 )
 
@@ -191,6 +239,12 @@ def install(database: Database) -> None:
 _NEW_COLUMNS: dict[int, tuple[tuple[Table, tuple[str, ...]], ...]] = {
     2: ((history, ("bytes_read", "bytes_written", "phases")), (status, ("kept",))),
     3: ((status, ("last_iterations", "converged_at", "halted", "waits_for")),),
+    4: (
+        (status, ("group_name", "group_epoch")),
+        (history, ("group_epoch",)),
+        (ticks, ("not_due",)),
+        (leases, ("claim", "claimed_until")),
+    ),
 }
 _OLDER = range(1, SCHEMA_VERSION)
 

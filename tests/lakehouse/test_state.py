@@ -90,10 +90,13 @@ def test_opening_again_changes_nothing(lake: Lakehouse, catalog_uri: str, tmp_pa
         "trickle_leases",
         "trickle_staging",
         "trickle_iterations",
+        "trickle_prepared",
+        "trickle_skipped_strata",
+        "trickle_submissions",
     } < set(before)
 
 
-@pytest.mark.parametrize("found", ["4", "999", "0"])
+@pytest.mark.parametrize("found", ["5", "999", "0"])
 def test_another_layout_is_refused(lake: Lakehouse, catalog_uri: str, tmp_path: Path, found: str) -> None:
     with writing(lake) as connection:
         connection.execute(update(state_tables.meta).values(value=found))
@@ -102,7 +105,7 @@ def test_another_layout_is_refused(lake: Lakehouse, catalog_uri: str, tmp_path: 
     where = lake.database.url.render_as_string()
     assert str(caught.value) == (
         f"Iceberg catalog 'trickle' at {where} holds trickle state of layout {found}; this version of "
-        f"airflow-trickle knows layout 3. Install a version of airflow-trickle that matches."
+        f"airflow-trickle knows layout 4. Install a version of airflow-trickle that matches."
     )
 
 
@@ -115,19 +118,30 @@ LACKING = {
         ("status", "halted"),
         ("status", "waits_for"),
     ),
+    3: (
+        ("status", "group_name"),
+        ("status", "group_epoch"),
+        ("history", "group_epoch"),
+        ("ticks", "not_due"),
+        ("leases", "claim"),
+        ("leases", "claimed_until"),
+    ),
 }
+#: The tables that came with a layout.
+CAME_WITH = {3: ("iterations",), 4: ("prepared", "skipped_strata", "submissions")}
 
 
 def go_back_to(connection: Connection, layout: int) -> None:
     """Turn the state tables into those of an older layout."""
-    connection.execute(text("DROP TABLE trickle_iterations"))
-    for older in range(layout, 3):
+    for older in range(layout, 4):
+        for table in CAME_WITH.get(older + 1, ()):
+            connection.execute(text(f"DROP TABLE trickle_{table}"))
         for table, column in LACKING[older]:
             connection.execute(text(f"ALTER TABLE trickle_{table} DROP COLUMN {column}"))
     connection.execute(update(state_tables.meta).values(value=str(layout)))
 
 
-@pytest.mark.parametrize("layout", [1, 2])
+@pytest.mark.parametrize("layout", [1, 2, 3])
 def test_an_older_layout_gains_what_is_new_and_keeps_its_rows(
     lake: Lakehouse, catalog_uri: str, tmp_path: Path, layout: int
 ) -> None:
@@ -339,6 +353,7 @@ def test_history_is_read_newest_first_and_by_table_pipeline_and_tick(lake: Lakeh
         "bytes_written": 7,
         "phases": {"pin": 0.25, "compute": 1.0},
         "error": None,
+        "group_epoch": None,
     }
 
 
