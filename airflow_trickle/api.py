@@ -86,10 +86,8 @@ class Pipeline:
             progress: called with the unit and what changed after every pass over a cycle or a recursive query.
 
         Raises:
-            DefinitionError: the pipeline has something that this version cannot run.
             TickFailed: at least one table failed; its ``results`` tell of every table.
         """
-        self.plan.refuse_if_blocked()
         from airflow_trickle.lakehouse.catalog import open_lakehouse
         from airflow_trickle.runner import Listeners, run_tick
 

@@ -61,7 +61,8 @@ def capture_doc(step: CaptureStep, folder: str) -> str:
 def refresh_doc(step: RefreshStep, folder: str) -> str:
     """A refresh task: query, inputs, mode and definition of each of its tables."""
     tables = [_table(table, folder) for table in step.tables]
-    return "\n".join([_cycle(step), *tables] if step.kind is UnitKind.CYCLE else tables)
+    about = {UnitKind.CYCLE: _cycle, UnitKind.GROUP: _group}.get(step.kind)
+    return "\n".join([about(step), *tables] if about is not None else tables)
 
 
 def _cycle(step: RefreshStep) -> str:
@@ -71,6 +72,20 @@ def _cycle(step: RefreshStep) -> str:
         f"{what}: refreshed in passes until one changes nothing, at most {step.max_iterations}, and published in one "
         "commit. What each pass changed is the XCom `iterations`.\n"
     )
+
+
+def _group(step: RefreshStep) -> str:
+    names = _names(table.name for table in step.tables)
+    return (
+        f"{names} are published together: each is staged where only the others see it, and one commit makes all of "
+        "them visible, or none.\n"
+    )
+
+
+def stratum_doc(stratum: int, steps: Iterable[RefreshStep]) -> str:
+    """A stratum's sensor: what it looks at."""
+    names = _names(table.name for step in steps for table in step.tables)
+    return f"Passes over {names} if nothing they read has changed; decided from metadata alone. Stratum {stratum}.\n"
 
 
 def broken_doc(file: str, problems: Iterable[Problem]) -> str:

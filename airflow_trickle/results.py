@@ -76,6 +76,8 @@ class TableResult(BaseModel):
     #: Seconds by phase: pin, read, compute, write, commit.
     phases: dict[str, float] = Field(default_factory=dict)
     error: str | None = None
+    #: How many commits its atomic group has had with this one; None outside of such a group.
+    group_epoch: int | None = None
 
     @property
     def changed(self) -> bool:

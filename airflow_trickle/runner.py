@@ -18,6 +18,7 @@ from airflow_trickle.engine.refresh import refresh
 from airflow_trickle.errors import NonConvergence, TickFailed, TrickleError
 from airflow_trickle.lakehouse.catalog import Lakehouse
 from airflow_trickle.plan.steps import Plan, RefreshStep
+from airflow_trickle.plan.tolerance import tolerates
 from airflow_trickle.results import Iteration, Mode, Status, TableResult
 from airflow_trickle.spark.session import SparkProvider
 
@@ -51,20 +52,20 @@ def run_tick(
     A tick at a past moment captures nothing: the mirrors of captured sources have a history of their own.
 
     Raises:
-        DefinitionError: the plan has something that this version cannot run.
         TickFailed: at least one table failed; its ``results`` tell of every table.
     """
-    plan.refuse_if_blocked()
     tick_id = tick_id or new_tick_id(plan.pipeline)
     results: dict[str, TableResult] = {}
     stale = {} if as_of is not None else _capture_all(lake, plan, tick_id, spark, results, tell)
     tick = pin(lake, plan.pin, tick_id, as_of)
     broken: dict[str, str] = {}
+    units = {step.unit: step for step in plan.refreshes}
     for step in plan.refreshes:
         for table in step.tables:
             tell.starting(table.name)
         reads = (ref.identifier for table in step.tables for ref in table.inputs)
-        causes = [*(broken[unit] for unit in step.upstream if unit in broken), *(stale[i] for i in reads if i in stale)]
+        held_up_by = (unit for unit in step.upstream if unit in broken and not tolerates(step, units[unit]))
+        causes = [*(broken[unit] for unit in held_up_by), *(stale[i] for i in reads if i in stale)]
         cause = next(iter(causes), None)
         if cause is not None:
             broken[step.unit] = cause

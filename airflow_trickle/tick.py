@@ -20,7 +20,8 @@ class Tick(BaseModel):
     """What the pin step decided, as it travels from task to task.
 
     ``pins`` maps the identifier of every input from outside the pipeline to what this tick reads.
-    ``effective_at`` orders ticks: a table never goes back to the world of an earlier one.
+    ``effective_at`` orders ticks: a table never goes back to the world of an earlier one. ``not_due`` are the
+    identifiers of stream tables that rest in this tick, since their own schedules are slower.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -30,3 +31,4 @@ class Tick(BaseModel):
     pins: dict[str, Pin]
     effective_at: datetime
     as_of: datetime | None = None
+    not_due: tuple[str, ...] = ()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from benchmarks import analysis, commits, differential, growth, idle, parsing, recursion
+from benchmarks import analysis, commits, differential, growth, idle, orchestration, parsing, recursion
 
 PARTS = {
     "analysis": analysis.main,
@@ -14,6 +14,7 @@ PARTS = {
     "differential": differential.main,
     "growth": growth.main,
     "recursion": recursion.main,
+    "orchestration": orchestration.main,
 }
 
 

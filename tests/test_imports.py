@@ -15,7 +15,7 @@ PACKAGE = ROOT / "airflow_trickle"
 
 #: Every library has one home; a second one is written down here.
 HOMES: dict[str, set[str]] = {
-    "airflow": {"dag_factory", "operators", "hooks", "notifications"},
+    "airflow": {"dag_factory", "dag_tasks", "operators", "sensors", "hooks", "notifications"},
     # Delta tables are captured through it.
     "deltalake": {"engine"},
     "filelock": {"spark"},
@@ -65,12 +65,15 @@ PARTS: dict[str, set[str]] = {
     "hooks": {"spark"},
     "notifications": {"alerts"},
     "operators": {"alerts", "engine", "hooks", "lakehouse", "plan", "spark"},
-    "dag_factory": {"alerts", "dag_docs", "definition", "notifications", "operators", "plan"},
+    "translator": {"plan"},
+    "sensors": {"hooks", "lakehouse", "operators", "spark"},
+    "dag_tasks": {"dag_docs", "notifications", "operators", "plan", "sensors", "translator"},
+    "dag_factory": {"alerts", "dag_docs", "dag_tasks", "definition", "operators", "plan", "translator"},
 }
 FOR_ALL = {"errors", "results", "tick", "clock"}
 
 #: What only an Airflow installation imports.
-WITH_AIRFLOW = ("dag_factory", "operators", "hooks", "notifications")
+WITH_AIRFLOW = ("dag_factory", "dag_tasks", "operators", "sensors", "hooks", "notifications")
 
 
 def imports(path: Path) -> Iterator[tuple[str, int]]:

@@ -109,6 +109,20 @@ class AirflowApi:
             time.sleep(0.25)
         return str(runs[0]["dag_run_id"])
 
+    def count_runs(self, dag_id: str) -> int:
+        """How many runs a DAG has had."""
+        return int(self.call("GET", f"/dags/{dag_id}/dagRuns", params={"limit": 1})["total_entries"])
+
+    def wait_for_next_run(self, dag_id: str, before: int, seconds: float = 60.0) -> str:
+        """Wait until a DAG has more than ``before`` runs; the id of the newest."""
+        deadline = time.monotonic() + seconds
+        while self.count_runs(dag_id) <= before:
+            if time.monotonic() > deadline:
+                raise ApiError(f"no further run of {dag_id} after {seconds:.0f} s")
+            time.sleep(0.5)
+        newest = {"order_by": "-id", "limit": 1}
+        return str(self.call("GET", f"/dags/{dag_id}/dagRuns", params=newest)["dag_runs"][0]["dag_run_id"])
+
     def wait_for_run(
         self,
         dag_id: str,

@@ -8,7 +8,7 @@ import shutil
 import signal
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -27,7 +27,8 @@ from tools.stack import Stack, StackError
 
 ROOT = Path(__file__).resolve().parent.parent
 HOME = ROOT / ".demo"
-PIPELINE = "webshop"
+NAMESPACE = PIPELINE = "webshop"
+FULFILMENT, BOARD = "fulfilment", "board"
 TABLES = ("order_totals", "daily_revenue", "customer_revenue", "top_customers", "product_demand")
 
 console = Console(highlight=False)
@@ -110,33 +111,46 @@ def _catalog() -> Iterator[Any]:
 
 def _two_ticks(stack: Stack) -> None:
     api = stack.api
-    api.wait_for_dag(PIPELINE)
+    for dag in (PIPELINE, FULFILMENT, BOARD):
+        api.wait_for_dag(dag)
+        api.unpause(dag)
     console.rule("First tick: every table is new")
-    _say("Unpausing the DAG; the scheduler starts the run that is due")
-    api.unpause(PIPELINE)
-    first = api.wait_for_first_run(PIPELINE)
-    _tick(api, first)
+    _say("Triggering a run through the REST API")
+    _tick(api, PIPELINE, api.trigger(PIPELINE), TABLES)
+    console.rule("A diamond, three strata, and a pipeline that follows another one")
+    _fulfil(api)
     console.rule("Changing the sources")
     with _catalog() as catalog:
         for words in webshop.change(catalog):
             _say(words)
     console.rule("Second tick: what changed")
-    _say("Triggering a run through the REST API")
-    _tick(api, api.trigger(PIPELINE))
+    _tick(api, PIPELINE, api.trigger(PIPELINE), TABLES)
+    _say("The backlog changes, and is published with its two inputs in one commit. Those who never bought: see below")
+    _fulfil(api)
+    console.rule("Third tick: nothing has changed")
+    _tick(api, FULFILMENT, api.trigger(FULFILMENT), ())
 
 
-def _tick(api: AirflowApi, run: str) -> None:
+def _fulfil(api: AirflowApi) -> None:
+    """Run the second pipeline, and wait for the third, which nobody triggers."""
+    before = api.count_runs(BOARD)
+    _tick(api, FULFILMENT, api.trigger(FULFILMENT), ("backlog", "window_shoppers_by_country"))
+    _say("The board reads the backlog: its run starts by itself")
+    _tick(api, BOARD, api.wait_for_next_run(BOARD, before), ("headline",))
+
+
+def _tick(api: AirflowApi, dag: str, run: str, tables: Iterable[str]) -> None:
     began = time.monotonic()
     try:
-        state = api.wait_for_run(PIPELINE, run, seconds=300, on_state=_task_state)
+        state = api.wait_for_run(dag, run, seconds=300, on_state=_task_state)
     except ApiError as error:
-        raise ApiError(f"{error}\n{_failed_log(api, run)}") from None
+        raise ApiError(f"{error}\n{_failed_log(api, dag, run)}") from None
     if state != "success":
-        raise ApiError(f"run {run} ended as {state}\n{_failed_log(api, run)}")
-    _say(f"The run took {time.monotonic() - began:.1f} s")
-    _report(api, run)
+        raise ApiError(f"run {run} of {dag} ended as {state}\n{_failed_log(api, dag, run)}")
+    _say(f"The run of {dag} took {time.monotonic() - began:.1f} s")
+    _report(api, dag, run)
     with _catalog() as catalog:
-        for name in TABLES:
+        for name in tables:
             _show(catalog, name)
 
 
@@ -145,11 +159,11 @@ def _task_state(task: str, state: str) -> None:
         _say(f"  {task}: {state}")
 
 
-def _failed_log(api: AirflowApi, run: str) -> str:
+def _failed_log(api: AirflowApi, dag: str, run: str) -> str:
     """The log of the first task that failed, or waits for its next attempt."""
-    for task in api.tasks(PIPELINE, run):
+    for task in api.tasks(dag, run):
         if task["state"] in ("failed", "up_for_retry"):
-            lines = api.log(PIPELINE, run, task["task_id"], max(1, task["try_number"]))
+            lines = api.log(dag, run, task["task_id"], max(1, task["try_number"]))
             return f"log of task {task['task_id']}:\n" + "\n".join(_line(line) for line in lines)
     return "no task has failed by itself"
 
@@ -159,26 +173,29 @@ def _line(line: dict[str, Any]) -> str:
     return "\n    ".join((str(line.get("event", "")), *causes))
 
 
-def _report(api: AirflowApi, run: str) -> None:
+def _report(api: AirflowApi, dag: str, run: str) -> None:
     table = Table(title="What the tick did", title_justify="left")
     table.add_column("table")
     table.add_column("mode")
     table.add_column("why", overflow="fold")
     for heading in ("rows in", "inserted", "deleted", "seconds"):
         table.add_column(heading, justify="right")
-    for task in api.tasks(PIPELINE, run):
-        if task["operator"] != "RefreshOperator":
+    # Of a group, its commit tells of all tables.
+    telling = ("RefreshOperator", "FixpointOperator", "GroupCommitOperator")
+    for task in api.tasks(dag, run):
+        if task["operator"] not in telling or task["state"] != "success":
             continue
-        for result in api.xcom(PIPELINE, run, task["task_id"]):
+        for result in api.xcom(dag, run, task["task_id"]):
             rows = (result["rows_in"], result["rows_inserted"], result["rows_deleted"])
             counts = ("" if count is None else str(count) for count in rows)
             table.add_row(result["table"], result["mode"], result["reason"], *counts, f"{result['seconds']:.1f}")
-    console.print(table)
+    if table.row_count:
+        console.print(table)
 
 
 def _show(catalog: Any, name: str) -> None:
-    rows = catalog.load_table(f"{PIPELINE}.{name}").scan().to_arrow()
-    table = Table(title=f"{PIPELINE}.{name}", title_justify="left")
+    rows = catalog.load_table(f"{NAMESPACE}.{name}").scan().to_arrow()
+    table = Table(title=f"{NAMESPACE}.{name}", title_justify="left")
     for column in rows.column_names:
         table.add_column(column)
     for row in sorted(tuple(str(value) for value in row.values()) for row in rows.to_pylist()):

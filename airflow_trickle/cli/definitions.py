@@ -120,7 +120,6 @@ def validate(path: PathArgument = Path("dags"), as_json: AsJson = False) -> None
                 "pipelines": [plan.pipeline for plan in project.plans],
                 "warnings": [warning for plan in project.plans for warning in plan.warnings],
                 "errors": [problem.as_dict() for problem in project.problems],
-                "blockers": [blocker.problem.as_dict() for plan in project.plans for blocker in plan.blockers],
             }
         )
         _exit_if_broken(project)
@@ -131,10 +130,6 @@ def validate(path: PathArgument = Path("dags"), as_json: AsJson = False) -> None
     project.raise_for_problems()
     tables = sum(len(each.tables) for each in project.plans)
     out.print(f"{counted(len(project.plans), 'pipeline')} with {counted(tables, 'stream table')}: all valid.")
-    for each in project.plans:
-        for blocker in each.blockers:
-            told = f"pipeline '{each.pipeline}' is valid, but this version cannot run it yet: {blocker.message}"
-            err.print(Text.assemble(("note: ", "bold yellow"), f"{told} {blocker.hint}".rstrip()))
 
 
 def plan(path: PathArgument = Path("dags"), as_json: AsJson = False) -> None:

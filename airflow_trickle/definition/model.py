@@ -7,6 +7,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from airflow_trickle.definition.source_model import SourceModel
+from airflow_trickle.definition.task_values import Duration, Mapping, SparkConf, Whole
 from airflow_trickle.definition.values import (
     Circular,
     ClusterBy,
@@ -58,6 +59,15 @@ class DefaultsModel(_Part):
         default=None,
         description="CTEs that read each other: auto (default) makes stream tables of them, suggest shows how to.",
     )
+    pool: Text | None = Field(default=None, description="Airflow: the pool of its task.")
+    pool_slots: Count | None = Field(default=None, description="Airflow: how many slots of the pool its task takes.")
+    queue: Text | None = Field(default=None, description="Airflow: the queue of its task.")
+    retries: Whole | None = Field(default=None, description="Airflow: how often its task is tried again (default 2).")
+    retry_delay: Duration | None = Field(default=None, description="Airflow: how long to wait before that.")
+    execution_timeout: Duration | None = Field(default=None, description="Airflow: how long its task may take.")
+    priority_weight: Count | None = Field(default=None, description="Airflow: the weight of its task.")
+    executor_config: Mapping | None = Field(default=None, description="Airflow: what the executor is told.")
+    spark_conf: SparkConf | None = Field(default=None, description="Settings of Spark while it is refreshed.")
     owner: Text | None = Field(default=None, description="Who answers for the table.")
     tags: Texts | None = Field(default=None, description="Words to find it by.")
 

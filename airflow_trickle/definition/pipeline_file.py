@@ -12,7 +12,15 @@ from pydantic import ValidationError
 from airflow_trickle.definition.document import Document
 from airflow_trickle.definition.messages import Loc, problems_of
 from airflow_trickle.definition.model import CALLBACKS, DefaultsModel, PipelineModel, TableModel
-from airflow_trickle.definition.records import CaptureDef, Overrides, PipelineDef, SourceDef, TableDef, TableDefaults
+from airflow_trickle.definition.records import (
+    CaptureDef,
+    Overrides,
+    PipelineDef,
+    SourceDef,
+    TableDef,
+    TableDefaults,
+    TaskDef,
+)
 from airflow_trickle.definition.source_model import SourceModel
 from airflow_trickle.definition.sql_text import SqlText
 from airflow_trickle.definition.words import given, nearest
@@ -185,6 +193,8 @@ class PipelineFile:
             cluster_by=table.cluster_by or (),
             lattice=table.lattice or (),
             lattice_at=self.document.key_position(("stream_tables", name, "lattice")) if table.lattice else None,
+            task=TaskDef(**{item.name: option(item.name) for item in fields(TaskDef)}),
+            spark_conf=tuple(sorted({**(defaults.spark_conf or {}), **(table.spark_conf or {})}.items())),
         )
 
     def _sql(self, name: str, table: TableModel) -> SqlText | None:

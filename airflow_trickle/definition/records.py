@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from airflow_trickle.definition.sql_text import QueryText
 from airflow_trickle.errors import Position, Problem
@@ -35,6 +36,20 @@ class SourceDef:
 
 
 @dataclass(frozen=True)
+class TaskDef:
+    """What a table asks of its task in Airflow; None leaves it to Airflow. Times are in seconds."""
+
+    pool: str | None = None
+    pool_slots: int | None = None
+    queue: str | None = None
+    retries: int | None = None
+    retry_delay: float | None = None
+    execution_timeout: float | None = None
+    priority_weight: int | None = None
+    executor_config: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True)
 class TableDef:
     """A stream table; None stands for what neither it nor the pipeline's defaults say.
 
@@ -62,6 +77,9 @@ class TableDef:
     lattice_at: Position | None = None
     #: For a table made from a CTE of another one's query: the name of that one.
     made_from: str | None = None
+    task: TaskDef = TaskDef()
+    #: Settings of Spark, by name.
+    spark_conf: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)

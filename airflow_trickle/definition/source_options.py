@@ -71,7 +71,7 @@ def _checked(key: str, item: Any) -> str:
             "Write ${NAME} for an environment variable, or ${conn.ID.FIELD} for the host, port, login, password or "
             "schema of an Airflow connection.",
         )
-    if (_SECRET_KEY.search(key) and bare.strip()) or holds_secret(text):
+    if looks_secret(key, text):
         # The value itself is not shown: messages end up in logs.
         refuse(
             f"the option '{key}' holds a secret in plain text, which would be in plans and logs.",
@@ -88,3 +88,8 @@ def holds_secret(text: str) -> bool:
     (True, False)
     """
     return _SECRET_VALUE.search(text) is not None
+
+
+def looks_secret(key: str, text: str) -> bool:
+    """Whether a setting holds a secret in plain text, by its name or by its value."""
+    return bool(_SECRET_KEY.search(key) and REFERENCE.sub("", text).strip()) or holds_secret(text)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from airflow_trickle.engine.holds import last_good_state, no_good_state
+from airflow_trickle.engine.holds import no_good_state
 from airflow_trickle.engine.published import Published, published_state
+from airflow_trickle.engine.rests import Rests, sees_the_pins
 from airflow_trickle.errors import ForeignTable, RefreshFailed
 from airflow_trickle.lakehouse.catalog import Lakehouse
 from airflow_trickle.lakehouse.changes import certainly_no_change, file_changes
@@ -35,6 +36,8 @@ class Decision:
     from_changes: bool = False
     #: The tables that are held and have no state yet, without which this one cannot be computed.
     waits_for: tuple[str, ...] = ()
+    #: Whether nothing can be done because an input was not brought to the world of this tick.
+    stray: bool = False
 
     IDLE = "idle"
     SKIP = "skip"
@@ -55,12 +58,13 @@ def decide(lake: Lakehouse, step: TableStep, tick: Tick, *, full_refresh: bool =
     locations = lake.locations(wanted)
     published = published_state(lake, step.identifier, statuses.get(step.identifier), locations)
     refuse_two_owners(step, statuses.get(step.identifier), tick.pipeline)
-    seen = look_at(lake, step.inputs, tick, statuses, locations)
+    seen = look_at(lake, step.inputs, tick, statuses, locations, step.tolerates)
     target = seen.target
     if published and published.effective_at and published.effective_at > tick.effective_at:
         return Decision(Decision.SKIP, "a later tick has already brought it further", target, published)
     if seen.obstacle is not None:
-        return Decision(Decision.SKIP, seen.obstacle, target, published, waits_for=seen.waits_for)
+        stray = not seen.waits_for
+        return Decision(Decision.SKIP, seen.obstacle, target, published, waits_for=seen.waits_for, stray=stray)
     found = _compare(lake, step, target, published, full_refresh=full_refresh)
     return replace(found, reason="; ".join((found.reason, *seen.notes)))
 
@@ -150,8 +154,11 @@ def look_at(
     tick: Tick,
     statuses: Mapping[str, TableStatus],
     locations: Mapping[str, str],
+    tolerates: Collection[str] = (),
 ) -> Seen:
     """What this tick reads of some inputs; ``statuses`` and ``locations`` are those of the stream tables among them.
+
+    Those of ``tolerates`` are read as they are if they were not refreshed in this tick.
 
     Raises:
         RefreshFailed: an input of the same pipeline has no published state, and nobody holds it.
@@ -161,22 +168,23 @@ def look_at(
         for ref in refs
         if ref.kind is InputKind.STREAM_TABLE
     }
-    held = _held(lake, published, statuses)
-    states = [(ref, _input_state(ref, tick, published.get(ref.identifier), statuses, held)) for ref in refs]
+    rests = Rests(_held(lake, published, statuses), tick, frozenset(tolerates))
+    states = [(ref, _input_state(ref, tick, published.get(ref.identifier), statuses, rests)) for ref in refs]
     target = Frontier(
         inputs={ref.identifier: state.version for ref, state in states if state.version is not None},
         world=_merge_worlds(state.world for _, state in states),
-        behind=tuple(sorted({name for _, state in states for name in state.behind if name in held})),
+        behind=tuple(sorted({name for _, state in states for name in state.behind if rests.may(name)})),
     )
     if waits_for := sorted({name for _, state in states if state.version is None for name in state.behind}):
-        return Seen(target, no_good_state(held[name] for name in waits_for), tuple(waits_for))
+        return Seen(target, no_good_state(rests.held[name] for name in waits_for), tuple(waits_for))
     stray = [
-        ref.name for ref, state in states if not _sees_the_pins(state.world, tick) or not held.keys() >= {*state.behind}
+        ref.name
+        for ref, state in states
+        if not sees_the_pins(state.world, tick) or not all(rests.may(name) for name in state.behind)
     ]
     if stray:
         return Seen(target, f"its input {', '.join(stray)} stands at the world of another tick; left for that tick")
-    notes = (last_good_state(held[name] for name in target.behind),) if target.behind else ()
-    return Seen(target, notes=notes)
+    return Seen(target, notes=(rests.told(target.behind),) if target.behind else ())
 
 
 @dataclass(frozen=True)
@@ -204,11 +212,7 @@ def _held(
 
 
 def _input_state(
-    ref: InputRef,
-    tick: Tick,
-    state: Published | None,
-    statuses: Mapping[str, TableStatus],
-    held: Mapping[str, TableStatus],
+    ref: InputRef, tick: Tick, state: Published | None, statuses: Mapping[str, TableStatus], rests: Rests
 ) -> _InputState:
     if ref.kind is not InputKind.STREAM_TABLE:
         pinned = tick.pins.get(ref.identifier)
@@ -220,12 +224,15 @@ def _input_state(
         version = Version(pinned.snapshot_id, pinned.schema_id)
         return _InputState(version, {ref.identifier: version})
     status = statuses.get(ref.identifier)
+    held = rests.held
     waits_for = tuple(name for name in (status.waits_for if status else ()) if name in held)
     resting = (ref.identifier,) if ref.identifier in held else waits_for
     if state is None or state.frontier is None:
         if resting:
             return _InputState(None, {}, resting)
         raise RefreshFailed(f"Input '{ref.name}' ({ref.identifier}) has no published state yet; refresh it first.")
+    if not resting and rests.is_behind(ref.identifier, state.frontier):
+        resting = (ref.identifier,)
     if resting:
         # Whatever world it has seen: it will not see another one, and who reads it must go on.
         return _InputState(state.version, {}, resting)
@@ -237,12 +244,3 @@ def _merge_worlds(worlds: Iterable[Mapping[str, Version]]) -> dict[str, Version]
     for world in worlds:
         merged |= world
     return merged
-
-
-def _sees_the_pins(world: Mapping[str, Version], tick: Tick) -> bool:
-    """Whether a world agrees with this tick's pins (an input the pipeline no longer reads has no say)."""
-    return all(
-        name not in tick.pins
-        or (tick.pins[name].snapshot_id, tick.pins[name].schema_id) == (v.snapshot_id, v.schema_id)
-        for name, v in world.items()
-    )

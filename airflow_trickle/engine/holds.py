@@ -61,9 +61,11 @@ def hold_of(lake: Lakehouse, step: RefreshStep) -> Hold | None:
         names = " ".join(status.name for status in suspended)
         because = tuple(status.identifier for status in suspended)
         return Hold(f"suspended, until: trickle resume {names}", because, statuses)
-    if halted := _halted(step, statuses):
-        what = "the cycle" if step.kind is UnitKind.CYCLE else "it"
-        query = "a query of it" if step.kind is UnitKind.CYCLE else "its query"
+    for part in step.parts:
+        if not (halted := _halted(part, statuses)):
+            continue
+        what = "the cycle" if part.kind is UnitKind.CYCLE else "it"
+        query = "a query of it" if part.kind is UnitKind.CYCLE else "its query"
         reason = (
             f"{what} did not settle; left as it is until {query} or max_fixpoint_iterations changes, or until: "
             f"trickle resume {halted[0].name}"
@@ -92,4 +94,5 @@ def _members(lake: Lakehouse, step: RefreshStep) -> dict[str, TableStatus]:
 
 def _halted(step: RefreshStep, statuses: Mapping[str, TableStatus]) -> tuple[TableStatus, ...]:
     present = unit_fingerprint(step)
-    return tuple(status for status in statuses.values() if status.status is Status.ERROR and status.halted == present)
+    known = (statuses[table.identifier] for table in step.tables if table.identifier in statuses)
+    return tuple(status for status in known if status.status is Status.ERROR and status.halted == present)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -19,8 +18,7 @@ from pyiceberg.io import FileIO
 from airflow_trickle.engine.delta.bench import SparkBench
 from airflow_trickle.engine.delta.context import Tallies
 from airflow_trickle.engine.zset import quoted
-from airflow_trickle.errors import TrickleError
-from airflow_trickle.lakehouse.files import delete_files, exists, list_files, make_durable, spark_path
+from airflow_trickle.lakehouse.files import exists, list_files, make_durable, spark_path
 from airflow_trickle.lakehouse.staging import Staging
 from airflow_trickle.lakehouse.state import Frontier
 
@@ -124,13 +122,6 @@ def _whole(lines: DataFrame, staging: Staging, io: FileIO) -> Kept:
     return Kept(files, columns)
 
 
-def forgotten(before: str | None, after: Kept | None, io: FileIO) -> None:
-    """Delete the files that are kept no longer; what cannot be deleted is in nobody's way."""
-    forget_files(before, after.files if after is not None else (), io)
-
-
-def forget_files(before: str | None, stay: Collection[str], io: FileIO) -> None:
-    """Delete the files that a status named, but for those that stay."""
-    if before is not None:
-        with suppress(OSError, TrickleError):
-            delete_files(io, [file for file in json.loads(before)["files"] if file not in stay])
+def superfluous(before: str | None, stay: Collection[str]) -> tuple[str, ...]:
+    """The files that a status named, but for those that stay."""
+    return () if before is None else tuple(file for file in json.loads(before)["files"] if file not in stay)

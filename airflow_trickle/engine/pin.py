@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import difflib
 import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from airflow_trickle import clock
@@ -11,22 +13,40 @@ from airflow_trickle.errors import SourceMissing
 from airflow_trickle.lakehouse.catalog import Lakehouse, split_identifier
 from airflow_trickle.lakehouse.database import one_at_a_time
 from airflow_trickle.lakehouse.leases import forget_dead
-from airflow_trickle.lakehouse.snapshots import Version, current_version, version_as_of
-from airflow_trickle.lakehouse.state import TickRecord, latest_tick, read_tick, write_tick
+from airflow_trickle.lakehouse.snapshots import (
+    HistoryExpired,
+    Version,
+    current_version,
+    version_as_of,
+    version_of_tick,
+)
+from airflow_trickle.lakehouse.state import TickRecord, latest_tick, read_status, read_tick, write_tick
 from airflow_trickle.lakehouse.tables import ticks
+from airflow_trickle.plan.due import is_due
 from airflow_trickle.plan.steps import InputKind, InputRef, PinStep
 from airflow_trickle.tick import Pin, Tick
 
 log = logging.getLogger("airflow_trickle")
 
 
-def pin(lake: Lakehouse, step: PinStep, tick_id: str, as_of: datetime | None = None) -> Tick:
+def pin(
+    lake: Lakehouse, step: PinStep, tick_id: str, as_of: datetime | None = None, *, scheduled: bool = False
+) -> Tick:
     """Pin the version of every input from outside the pipeline; the same tick id always gives the same pins.
 
     A mirror whose first capture failed is not there yet: it is left out, and so is what reads it.
 
+    Args:
+        lake: The lakehouse.
+        step: What to pin.
+        tick_id: The name of the tick.
+        as_of: The moment whose state is read; None: now.
+        scheduled: Whether it is the run of a schedule at its time. Then the tables whose own schedule is slower may
+            rest, what was captured just now is read, and history that is gone is no reason to fail.
+
     Raises:
         SourceMissing: the catalog lacks a source; all missing ones are named.
+        HistoryExpired: a source no longer keeps its state of that moment.
     """
     forget_dead(lake)
     with lake.database.transaction() as connection:
@@ -37,7 +57,15 @@ def pin(lake: Lakehouse, step: PinStep, tick_id: str, as_of: datetime | None = N
         if known is not None and all(ref.identifier in known.pins for ref in step.inputs):
             log.info("Tick %s was pinned before: this attempt reads the same snapshots.", tick_id)
             return _tick(known)
-        record = _pinned(lake, step, tick_id, as_of, latest_tick(connection, lake, step.pipeline), known)
+        latest = latest_tick(connection, lake, step.pipeline)
+        look = _Look(lake, step, tick_id, as_of, latest, known, scheduled)
+        try:
+            record = look.pinned()
+        except HistoryExpired as error:
+            if not scheduled or known is not None:
+                raise
+            log.warning("The present is read instead of %s: %s", as_of, error)
+            record = replace(look, as_of=None).pinned()
         if known is not None:
             connection.execute(ticks.delete().where(ticks.c.catalog == lake.name, ticks.c.tick_id == tick_id))
         write_tick(connection, lake, record)
@@ -50,50 +78,80 @@ def pin(lake: Lakehouse, step: PinStep, tick_id: str, as_of: datetime | None = N
     return _tick(record)
 
 
-def _pinned(
-    lake: Lakehouse,
-    step: PinStep,
-    tick_id: str,
-    as_of: datetime | None,
-    latest: TickRecord | None,
-    known: TickRecord | None,
-) -> TickRecord:
-    locations = lake.locations(ref.identifier for ref in step.inputs)
-    missing = [
-        ref
-        for ref in step.inputs
+@dataclass(frozen=True)
+class _Look:
+    """One look at the inputs of a pipeline."""
+
+    lake: Lakehouse
+    step: PinStep
+    tick_id: str
+    as_of: datetime | None
+    latest: TickRecord | None
+    known: TickRecord | None
+    scheduled: bool
+
+    def pinned(self) -> TickRecord:
+        step, known = self.step, self.known
+        locations = self.lake.locations(ref.identifier for ref in step.inputs)
+        self._refuse_missing(locations)
+        # If the pipeline gained an input between two attempts: keep what was pinned, add what is new.
+        as_of = known.as_of if known is not None else self.as_of
+        pins = {
+            ref.identifier: self._version(ref, locations[ref.identifier], as_of)
+            for ref in step.inputs
+            if ref.identifier in locations
+        }
+        if known is not None:
+            pins, locations = pins | known.pins, locations | known.locations
+            return replace(known, pins=pins, locations=locations)
+        effective = self._effective(as_of)
+        not_due = self._not_due(effective) if self.scheduled else ()
+        return TickRecord(self.tick_id, step.pipeline, pins, locations, as_of, effective, not_due)
+
+    def _refuse_missing(self, locations: Mapping[str, str]) -> None:
         # At a past moment nothing is captured, so nothing could still bring a mirror.
-        if ref.identifier not in locations and (as_of is not None or ref.identifier not in step.captured)
-    ]
-    if missing:
-        raise SourceMissing("\n".join(_missing(lake, step, ref) for ref in missing))
-    if known is not None:
-        # The pipeline gained an input between two attempts: keep what was pinned, add what is new.
-        as_of = known.as_of
-    pins: dict[str, Version] = {}
-    for identifier, location in locations.items():
-        if (
-            latest is not None
-            and as_of is None
-            and latest.as_of is None
-            and latest.locations.get(identifier) == location
-        ):
+        may_come = () if self.as_of is not None and not self.scheduled else self.step.captured
+        missing = [
+            ref for ref in self.step.inputs if ref.identifier not in locations and ref.identifier not in may_come
+        ]
+        if missing:
+            raise SourceMissing("\n".join(_missing(self.lake, self.step, ref) for ref in missing))
+
+    def _version(self, ref: InputRef, location: str, as_of: datetime | None) -> Version:
+        if self.scheduled and ref.identifier in self.step.captured:
+            # It was captured just now, for this very tick.
+            as_of = None
+        latest = self.latest
+        seen = latest is not None and latest.as_of is None and latest.locations.get(ref.identifier) == location
+        if as_of is None and latest is not None and seen:
             # The same metadata file as at the last tick: no need to open it.
-            pins[identifier] = latest.pins[identifier]
-            continue
-        table = lake.table_at(identifier, location)
-        pins[identifier] = current_version(table) if as_of is None else version_as_of(table, as_of)
-    now = clock.now()
-    if known is not None:
-        return TickRecord(
-            tick_id, step.pipeline, pins | known.pins, locations | known.locations, as_of, known.effective_at
-        )
-    if as_of is not None:
-        effective = min(as_of, now)
-    else:
+            return latest.pins[ref.identifier]
+        table = self.lake.table_at(ref.identifier, location)
+        if as_of is None:
+            return current_version(table)
+        if ref.kind is InputKind.EXTERNAL:
+            return version_of_tick(table, as_of)
+        return version_as_of(table, as_of)
+
+    def _effective(self, as_of: datetime | None) -> datetime:
+        now = clock.now()
+        if as_of is not None:
+            return min(as_of, now)
         # Clocks of different machines disagree a little; ticks must not.
-        effective = max(now, latest.effective_at + timedelta(microseconds=1)) if latest else now
-    return TickRecord(tick_id, step.pipeline, pins, locations, as_of, effective)
+        return max(now, self.latest.effective_at + timedelta(microseconds=1)) if self.latest else now
+
+    def _not_due(self, moment: datetime) -> tuple[str, ...]:
+        """The tables whose own schedule lets them rest; those that were never refreshed, or failed, do not."""
+        schedules = self.step.schedules
+        known = read_status(self.lake, sorted(schedules)) if schedules else {}
+        found = []
+        for identifier, schedule in sorted(schedules.items()):
+            status = known.get(identifier)
+            if status is None or status.effective_at is None or status.error is not None:
+                continue
+            if not is_due(schedule, status.effective_at, moment):
+                found.append(identifier)
+        return tuple(found)
 
 
 def _tick(record: TickRecord) -> Tick:
@@ -106,6 +164,7 @@ def _tick(record: TickRecord) -> Tick:
         },
         effective_at=record.effective_at,
         as_of=record.as_of,
+        not_due=record.not_due,
     )
 
 

@@ -6,8 +6,6 @@ import logging
 from contextlib import suppress
 from dataclasses import dataclass
 
-from sqlalchemy import Connection
-
 from airflow_trickle.blocks.shapes import NotInBlocks
 from airflow_trickle.engine.choose import LOOKED_AT, Choice, Workload, choose
 from airflow_trickle.engine.decide import PARTED_ANEW, Decision
@@ -15,10 +13,11 @@ from airflow_trickle.engine.delta.context import LINES_FAIL
 from airflow_trickle.engine.differential import ChangeFinder
 from airflow_trickle.engine.failures import fails_on_rows
 from airflow_trickle.engine.full import Difference, difference, netted, shaped
-from airflow_trickle.engine.kept import Kept, forgotten, valid
+from airflow_trickle.engine.kept import Kept, superfluous, valid
 from airflow_trickle.engine.kept import written as kept_lines
+from airflow_trickle.engine.outcome import Outcome, Unneeded
 from airflow_trickle.engine.phases import Phase
-from airflow_trickle.engine.record import Refresh, add_history, note_progress, summary_of
+from airflow_trickle.engine.record import Refresh, outcome_of, summary_of
 from airflow_trickle.engine.small_change import SmallChange
 from airflow_trickle.engine.small_write import write_small
 from airflow_trickle.engine.states import ChangedInput, changed_inputs
@@ -26,10 +25,10 @@ from airflow_trickle.engine.work import Work, working
 from airflow_trickle.engine.write import Written, write_all, write_difference
 from airflow_trickle.errors import RefreshFailed, TrickleError
 from airflow_trickle.lakehouse import staging as stagings
-from airflow_trickle.lakehouse.commit import commit, stage
+from airflow_trickle.lakehouse.commit import stage
 from airflow_trickle.lakehouse.deletes import total_size
-from airflow_trickle.lakehouse.files import delete_folder, make_folder
-from airflow_trickle.lakehouse.leases import Lease, require
+from airflow_trickle.lakehouse.files import make_folder
+from airflow_trickle.lakehouse.leases import Lease
 from airflow_trickle.lakehouse.state import read_history
 from airflow_trickle.results import Mode, Status, TableResult
 
@@ -79,12 +78,11 @@ def publish(run: Refresh, decision: Decision, lease: Lease) -> TableResult:
             way, change, kept = _write(work, record)
             with run.phases.phase(Phase.COMMIT):
                 if change is None:
-                    result = _same_result(work, lease, way, record, kept)
+                    outcome = _same_result(work, way, record, kept)
                 else:
-                    result = _commit(work, lease, way, record, change, kept)
-                if decision.published is not None:
-                    forgotten(decision.published.kept, kept, target.table.io)
-                return result
+                    outcome = _staged(work, way, record, change, kept)
+                run.publishing.publish(run.lake, [outcome], {run.step.identifier: lease})
+                return outcome.result
         except BaseException:
             # The first error is the one to show; what cannot be removed now is removed by the next tick.
             with suppress(TrickleError, OSError):
@@ -210,31 +208,35 @@ def _find(work: Work, finder: ChangeFinder) -> _Found:
         work.run.phases.bytes_read += finder.size
 
 
-def _same_result(work: Work, lease: Lease, way: _Way, record: stagings.Staging, kept: Kept | None) -> TableResult:
-    """Nothing to publish: note only how far the inputs were read, and what is kept."""
+def _same_result(work: Work, way: _Way, record: stagings.Staging, kept: Kept | None) -> Outcome:
+    """Nothing to publish: only how far the inputs were read, and what is kept."""
     run, decision = work.run, work.decision
     assert decision.published is not None  # noqa: S101 - a first refresh always publishes
     published = decision.published
     if kept is None:
         stagings.discard(run.lake, record)
-    result = _result(run, way, epoch=published.epoch, snapshot=published.version.snapshot_id)
-    with run.lake.database.transaction() as connection:
-        require(run.lake, connection, lease)
-        if kept is not None:
-            stagings.finish(run.lake, connection, record)
-            delete_folder(work.target.table.io, record.data_folder)
-        note_progress(run, connection, decision, mode=way.mode, kept=_said(work, kept))
-        add_history(run, connection, result, "NO_CHANGE")
-    return result
+    return outcome_of(
+        run,
+        decision,
+        _result(run, way, epoch=published.epoch, snapshot=published.version.snapshot_id),
+        action="NO_CHANGE",
+        wrote=record if kept is not None else None,
+        kept=_said(work, kept),
+        unneeded=Unneeded(_unneeded(work, kept), (record.data_folder,) if kept is not None else ()),
+    )
 
 
 def _said(work: Work, kept: Kept | None) -> str | None:
     return None if kept is None else kept.as_json(work.run.step.definition, work.decision.target)
 
 
-def _commit(
-    work: Work, lease: Lease, way: _Way, record: stagings.Staging, change: _Change, kept: Kept | None
-) -> TableResult:
+def _unneeded(work: Work, kept: Kept | None) -> tuple[str, ...]:
+    """The files that are kept no longer."""
+    published = work.decision.published
+    return () if published is None else superfluous(published.kept, kept.files if kept is not None else ())
+
+
+def _staged(work: Work, way: _Way, record: stagings.Staging, change: _Change, kept: Kept | None) -> Outcome:
     run, decision = work.run, work.decision
     epoch = (decision.published.epoch if decision.published else 0) + 1
     run.phases.bytes_written += change.written.size
@@ -249,15 +251,15 @@ def _commit(
             run, decision.target, mode=way.mode, inserted=change.inserted, deleted=change.deleted, epoch=epoch
         ),
     )
-    result = _result(run, way, epoch=epoch, snapshot=staged.snapshot_id, change=change)
-
-    def also(connection: Connection) -> None:
-        require(run.lake, connection, lease)
-        note_progress(run, connection, decision, staged, epoch, mode=way.mode, kept=_said(work, kept))
-        add_history(run, connection, result, "REFRESH" if decision.published else "INITIALIZE")
-
-    commit(run.lake, [staged], also)
-    return result
+    return outcome_of(
+        run,
+        decision,
+        _result(run, way, epoch=epoch, snapshot=staged.snapshot_id, change=change),
+        action="REFRESH" if decision.published else "INITIALIZE",
+        wrote=staged,
+        kept=_said(work, kept),
+        unneeded=Unneeded(_unneeded(work, kept)),
+    )
 
 
 def _result(run: Refresh, way: _Way, *, epoch: int, snapshot: int | None, change: _Change | None = None) -> TableResult:

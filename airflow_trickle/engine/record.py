@@ -16,16 +16,22 @@ from sqlalchemy.exc import IntegrityError
 from airflow_trickle import clock
 from airflow_trickle.engine.decide import Decision
 from airflow_trickle.engine.holds import Hold, unit_fingerprint
+from airflow_trickle.engine.outcome import Outcome, Passes, Unneeded
 from airflow_trickle.engine.phases import Phases
+from airflow_trickle.engine.publishing import AT_ONCE, Publishing
 from airflow_trickle.errors import NonConvergence, TrickleError
 from airflow_trickle.lakehouse.catalog import Lakehouse
 from airflow_trickle.lakehouse.commit import Staged
 from airflow_trickle.lakehouse.iterations import write_iterations
+from airflow_trickle.lakehouse.staging import Staging
 from airflow_trickle.lakehouse.state import Frontier, write_history, write_status
 from airflow_trickle.plan.steps import RefreshStep, TableStep
 from airflow_trickle.results import Mode, Status, TableResult
 from airflow_trickle.spark.session import SparkProvider
 from airflow_trickle.tick import Tick
+
+#: What the history says of a table whose work was not published because of another one.
+DISCARDED = "DISCARDED"
 
 
 @dataclass(frozen=True)
@@ -39,6 +45,7 @@ class Refresh:
     started_at: datetime
     clock: float
     phases: Phases = field(default_factory=Phases)
+    publishing: Publishing = AT_ONCE
 
     @property
     def seconds(self) -> float:
@@ -68,23 +75,48 @@ def summary_of(
         "trickle.rows-inserted": str(inserted),
         "trickle.rows-deleted": str(deleted),
         **behind,
+        **run.publishing.summary,
     }
 
 
-def note_progress(
+def outcome_of(
     run: Refresh,
-    connection: Connection,
     decision: Decision,
-    staged: Staged | None = None,
-    epoch: int | None = None,
-    mode: Mode | None = None,
+    result: TableResult,
+    *,
+    action: str | None = None,
+    wrote: Staged | Staging | None = None,
     kept: str | None = None,
-    iterations: int | None = None,
-) -> None:
-    """Write the status that goes with a commit, or with finding that nothing changed.
+    passes: Passes | None = None,
+    unneeded: Unneeded = Unneeded(),  # noqa: B008 - it is frozen
+) -> Outcome:
+    """What a table's commit will write, or what is noted when nothing changed.
 
-    ``iterations`` is how many passes it took to get to a fixed point, where that is what was done.
+    ``wrote`` is the table's next snapshot, or where files are that count without one; ``passes`` are those it took to
+    get to a fixed point, where that is what was done.
     """
+    staged = wrote if isinstance(wrote, Staged) else None
+    published = decision.published
+    return Outcome(
+        identifier=run.step.identifier,
+        pipeline=run.tick.pipeline,
+        tick_id=run.tick.tick_id,
+        result=result,
+        started_at=run.started_at,
+        expected=published.location if published is not None else None,
+        status=_progress(run, decision, result, staged, passes) | {"kept": kept},
+        action=action,
+        staged=staged,
+        staging=wrote if isinstance(wrote, Staging) else None,
+        passes=passes,
+        unneeded=unneeded,
+    )
+
+
+def _progress(
+    run: Refresh, decision: Decision, result: TableResult, staged: Staged | None, passes: Passes | None
+) -> dict[str, Any]:
+    """The columns of the status that change."""
     published = decision.published
     now = clock.now()
     values: dict[str, Any] = {
@@ -98,20 +130,19 @@ def note_progress(
         "refreshed_at": now,
         "error": None,
         "error_at": None,
-        "kept": kept,
         "halted": None,
         "waits_for": (),
     }
-    if mode is not None:
-        values["mode"] = mode.value
-    if iterations is not None:
-        values |= {"last_iterations": iterations, "converged_at": now}
+    if result.mode in (Mode.FULL, Mode.DIFFERENTIAL):
+        values["mode"] = result.mode.value
+    if passes is not None:
+        values |= {"last_iterations": len(passes.trace), "converged_at": now}
     if staged is not None:
         values |= {
             "metadata_location": staged.location,
             "snapshot_id": staged.snapshot_id,
             "schema_id": staged.table.metadata.current_schema_id,
-            "epoch": epoch,
+            "epoch": result.epoch,
             "changed_at": now,
         }
     elif published is not None:
@@ -121,7 +152,7 @@ def note_progress(
             "schema_id": published.version.schema_id,
             "epoch": published.epoch,
         }
-    write_status(run.lake, connection, run.step.identifier, **values)
+    return values
 
 
 def add_history(run: Refresh, connection: Connection, result: TableResult, action: str) -> None:
@@ -152,6 +183,24 @@ def record_failure(run: Refresh, error: TrickleError) -> None:
             error_at=clock.now(),
         )
         add_history(run, connection, result, "FAILED")
+
+
+def record_discarded(lake: Lakehouse, outcomes: Iterable[Outcome], why: str) -> None:
+    """Note of tables that were refreshed, and could not be published since another table of their group failed."""
+    said = why.strip().splitlines()[0] if why.strip() else "stopped"
+    with suppress(TrickleError, IntegrityError), lake.database.transaction() as connection:
+        for outcome in outcomes:
+            result = outcome.result.model_copy(update={"reason": f"staged, and not published: {said}"})
+            write_history(
+                lake,
+                connection,
+                result,
+                identifier=outcome.identifier,
+                pipeline=outcome.pipeline,
+                tick_id=outcome.tick_id,
+                action=DISCARDED,
+                started_at=outcome.started_at,
+            )
 
 
 def record_non_convergence(

@@ -16,11 +16,12 @@ from airflow_trickle.engine.holds import hold_of
 from airflow_trickle.engine.kept import carried
 from airflow_trickle.engine.phases import Phase
 from airflow_trickle.engine.publish import publish
+from airflow_trickle.engine.publishing import AT_ONCE, Publishing
 from airflow_trickle.engine.record import (
     Refresh,
     note_hold,
-    note_progress,
     note_waiting,
+    outcome_of,
     record_failure,
     record_non_convergence,
 )
@@ -29,13 +30,12 @@ from airflow_trickle.errors import (
     NonConvergence,
     RefreshFailed,
     TrickleError,
-    UnsupportedTable,
     WarehouseUnavailable,
 )
 from airflow_trickle.lakehouse import staging as stagings
 from airflow_trickle.lakehouse.catalog import Lakehouse
-from airflow_trickle.lakehouse.leases import holding, require
-from airflow_trickle.lakehouse.state import published_by
+from airflow_trickle.lakehouse.leases import Lease
+from airflow_trickle.lakehouse.state import read_status
 from airflow_trickle.plan.steps import RefreshStep, TableStep, UnitKind
 from airflow_trickle.results import Iteration, Mode, Status, TableResult
 from airflow_trickle.spark.session import SparkProvider, interrupt_session
@@ -55,15 +55,22 @@ def refresh(
     spark: SparkProvider,
     full_refresh: bool = False,
     progress: Progress = lambda _: None,
+    publishing: Publishing = AT_ONCE,
 ) -> tuple[TableResult, ...]:
     """Bring the tables of one unit to the world that ``tick`` pinned.
 
-    Running it again for the same tick publishes nothing and tells what the first run did.
+    Running it again for the same tick publishes nothing and tells what the first run did. ``publishing`` is how: at
+    once, or with others later.
 
     Raises:
         TrickleError: the unit could not be refreshed; nothing of it was published.
     """
-    runs = [Refresh(lake, table, tick, spark, clock.now(), time.monotonic()) for table in step.tables]
+    if step.kind is UnitKind.GROUP:
+        from airflow_trickle.engine.group import refresh_group
+
+        return refresh_group(lake, step, tick, spark, full_refresh, progress)
+    began, counter = clock.now(), time.monotonic()
+    runs = [Refresh(lake, table, tick, spark, began, counter, publishing=publishing) for table in step.tables]
     try:
         results = _refresh_unit(step, runs, full_refresh, _telling(progress))
     except LeaseHeld:
@@ -100,7 +107,9 @@ def _telling(progress: Progress) -> Progress:
 def _refresh_unit(
     step: RefreshStep, runs: Sequence[Refresh], full_refresh: bool, progress: Progress
 ) -> tuple[TableResult, ...]:
-    """Refresh the tables of a unit, unless it is held."""
+    """Refresh the tables of a unit, unless it rests."""
+    if (rest := not_due(runs[0].lake, step, runs[0].tick)) is not None:
+        return rest
     if (hold := hold_of(runs[0].lake, step)) is not None:
         note_hold(runs, hold)
         return hold.results(step)
@@ -108,10 +117,27 @@ def _refresh_unit(
         from airflow_trickle.engine.fixpoint.cycle import refresh_cycle
 
         first = runs[0]
-        return refresh_cycle(first.lake, step, first.tick, first.spark, full_refresh, progress)
-    if step.kind is not UnitKind.TABLE:
-        raise UnsupportedTable(f"Unit '{step.unit}' is a {step.kind.value}; this version refreshes single tables only.")
+        return refresh_cycle(first.lake, step, first.tick, first.spark, full_refresh, progress, first.publishing)
     return (_refresh_table(runs[0], step, full_refresh),)
+
+
+def not_due(lake: Lakehouse, step: RefreshStep, tick: Tick) -> tuple[TableResult, ...] | None:
+    """What becomes of a unit whose schedule lets it rest in this tick; None if it does not."""
+    names = [table.identifier for table in step.tables]
+    if not tick.not_due or not set(tick.not_due) >= set(names):
+        return None
+    known = read_status(lake, names)
+    return tuple(
+        TableResult(
+            table=table.name,
+            status=known[table.identifier].status if table.identifier in known else Status.INITIALIZING,
+            mode=Mode.SKIPPED,
+            reason=f"not due in this tick: its schedule is {table.schedule}",
+            snapshot_id=known[table.identifier].snapshot_id if table.identifier in known else None,
+            epoch=known[table.identifier].epoch if table.identifier in known else 0,
+        )
+        for table in step.tables
+    )
 
 
 def _told(step: TableStep, error: Exception) -> TrickleError:
@@ -170,23 +196,26 @@ def _refresh_table(run: Refresh, unit: RefreshStep, full_refresh: bool) -> Table
     leftovers = stagings.leftovers(run.lake, identifier=step.identifier)
     if decision.kind in (Decision.IDLE, Decision.SKIP) and not leftovers:
         return _untouched(run, decision)
-    with holding(run.lake, [step.identifier], run.holder) as leases:
-        lease = leases[step.identifier]
-        stagings.clean_table(run.lake, lease, lambda session: interrupt_session(run.spark.target, session))
-        # Somebody may have refreshed or suspended the table between the first look and the lease.
-        if (hold := hold_of(run.lake, unit)) is not None:
-            return hold.results(unit)[0]
-        with run.phases.phase(Phase.PIN):
-            decision = decide(run.lake, step, run.tick, full_refresh=full_refresh)
-        if (done := _already_done(run, decision)) is not None:
-            return done
-        if decision.kind == Decision.WORK:
-            return publish(run, decision, lease)
-        if decision.kind == Decision.ADVANCE:
-            with run.lake.database.transaction() as connection:
-                require(run.lake, connection, lease)
-                note_progress(run, connection, decision, kept=_still_kept(decision))
-        return _untouched(run, decision)
+    with run.publishing.holding(run.lake, [step.identifier], run.holder) as leases:
+        return _refresh_leased(run, unit, leases[step.identifier], full_refresh)
+
+
+def _refresh_leased(run: Refresh, unit: RefreshStep, lease: Lease, full_refresh: bool) -> TableResult:
+    # Somebody may have refreshed or suspended the table between the first look and the lease.
+    if (hold := hold_of(run.lake, unit)) is not None:
+        return hold.results(unit)[0]
+    with run.phases.phase(Phase.PIN):
+        decision = decide(run.lake, run.step, run.tick, full_refresh=full_refresh)
+    if (done := _already_done(run, decision)) is not None:
+        return done
+    stagings.clean_table(run.lake, lease, lambda session: interrupt_session(run.spark.target, session))
+    if decision.kind == Decision.WORK:
+        return publish(run, decision, lease)
+    result = _untouched(run, decision)
+    if decision.kind == Decision.ADVANCE:
+        outcome = outcome_of(run, decision, result, kept=_still_kept(decision))
+        run.publishing.publish(run.lake, [outcome], {lease.identifier: lease})
+    return result
 
 
 def _still_kept(decision: Decision) -> str | None:
@@ -199,12 +228,7 @@ def _still_kept(decision: Decision) -> str | None:
 
 def _already_done(run: Refresh, decision: Decision) -> TableResult | None:
     """What an earlier attempt of this very tick did, if it got as far as the commit."""
-    published = decision.published
-    if published is None or published.frontier is None or published.tick_id != run.tick.tick_id:
-        return None
-    if published.definition != run.step.definition:
-        return None
-    result = published_by(run.lake, run.step.identifier, run.tick.tick_id)
+    result = run.publishing.done(run.lake, run.step, run.tick, decision)
     if result is not None:
         log.info("%s was already refreshed by an earlier attempt of this tick.", run.step.name)
     return result

@@ -106,6 +106,7 @@ def working(run: Refresh, decision: Decision) -> Iterator[Work]:
             explained(run.step, run.lake.catalog.properties.get("warehouse", "")),
             activated(session),
             configured(session, settings, put_back=run.spark.borrowed),
+            configured(session, run.step.spark_conf, put_back=True),
         ):
             yield work
     finally:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from copy import copy
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from types import TracebackType
@@ -31,6 +33,18 @@ CATALOG_ROWS = cast(SqlTable, IcebergTables.__table__)
 _IDENTIFIERS_PER_QUERY = 500
 
 
+@dataclass(frozen=True)
+class Unseen:
+    """What a table of an atomic group will be once the group is published: for those of the group that read it.
+
+    ``location`` is that of its staged metadata, None if its rows stay as they are; ``status`` are the columns of its
+    status that will be others.
+    """
+
+    location: str | None
+    status: Mapping[str, Any]
+
+
 class Lakehouse:
     """The catalog, its database and the state beside it; open it with `open_lakehouse`.
 
@@ -41,7 +55,15 @@ class Lakehouse:
     def __init__(self, catalog: SqlCatalog, database: Database) -> None:
         self.catalog = catalog
         self.database = database
+        #: Tables whose staged state is seen instead of the published one.
+        self.unseen: Mapping[str, Unseen] = {}
         self._metadata = lru_cache(maxsize=2048)(self._read_metadata)
+
+    def seeing(self, unseen: Mapping[str, Unseen]) -> Lakehouse:
+        """The same lakehouse with the staged state of some tables in place of what is published of them."""
+        found = copy(self)
+        found.unseen = dict(unseen)
+        return found
 
     @property
     def name(self) -> str:
@@ -60,7 +82,8 @@ class Lakehouse:
         with look() as connection:
             for part in parts:
                 found |= self._locations(connection, part)
-        return found
+        staged = {name: self.unseen[name].location for name in wanted if name in self.unseen}
+        return found | {name: location for name, location in staged.items() if location is not None}
 
     def _locations(self, connection: Connection, identifiers: list[str]) -> dict[str, str]:
         by_namespace: dict[str, list[str]] = {}

@@ -29,7 +29,7 @@ from pyiceberg.table.update import (
     SetDefaultSpecUpdate,
     SetPropertiesUpdate,
 )
-from sqlalchemy import Connection, update
+from sqlalchemy import Connection, select, update
 from sqlalchemy import insert as sql_insert
 from sqlalchemy.exc import IntegrityError
 
@@ -306,7 +306,7 @@ def _flip(lake: Lakehouse, connection: Connection, table: Staged) -> None:
         try:
             connection.execute(sql_insert(rows).values(**row))
         except IntegrityError:
-            raise _conflict(table, "it was created by another writer meanwhile") from None
+            raise _conflict(table.identifier, "it was created by another writer meanwhile") from None
         return
     changed = connection.execute(
         update(rows)
@@ -319,12 +319,24 @@ def _flip(lake: Lakehouse, connection: Connection, table: Staged) -> None:
         .values(metadata_location=table.location, previous_metadata_location=table.expected)
     )
     if changed.rowcount != 1:
-        raise _conflict(table, "it was changed or dropped by another writer since this refresh read it")
+        raise _conflict(table.identifier, "it was changed or dropped by another writer since this refresh read it")
 
 
-def _conflict(table: Staged, why: str) -> CommitConflict:
+def require_unmoved(lake: Lakehouse, connection: Connection, identifier: str, expected: str | None) -> None:
+    """Inside a commit: fail unless a table that is not written is still as it was when it was read."""
+    namespace, name = split_identifier(identifier)
+    rows = CATALOG_ROWS
+    found = connection.execute(
+        select(rows.c.metadata_location).where(
+            rows.c.catalog_name == lake.name, rows.c.table_namespace == namespace, rows.c.table_name == name
+        )
+    ).scalar()
+    if found != expected:
+        raise _conflict(identifier, "it was changed or dropped by another writer since this refresh read it")
+
+
+def _conflict(identifier: str, why: str) -> CommitConflict:
     return CommitConflict(
-        f"Table {table.identifier} could not be published: {why}. None of the tables of this commit was "
-        f"changed; try again.",
-        [table.identifier],
+        f"Table {identifier} could not be published: {why}. None of the tables of this commit was changed; try again.",
+        [identifier],
     )

@@ -1,4 +1,8 @@
-"""Leases: one process at a time refreshes a table; a dead one's lease is taken over."""
+"""Leases: one process at a time refreshes a table; a dead one's lease is taken over.
+
+A tick whose work on a table is spread over several tasks claims it: between its tasks no process holds the lease, and
+still nobody else gets it, until the tick gives the claim back or gives no sign of life for long.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,7 @@ import socket
 import threading
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
@@ -24,6 +28,8 @@ from airflow_trickle.lakehouse.tables import leases
 #: A holder on another machine that stopped renewing is believed dead after this long.
 LEASE_SECONDS = 60.0
 WAIT_SECONDS = 30.0
+#: A tick whose tasks stopped coming is believed dead after this long: a busy scheduler takes minutes to start one.
+CLAIM_SECONDS = 900.0
 _POLL_SECONDS = 0.2
 
 
@@ -40,8 +46,12 @@ def _process_started(pid: int) -> float:
     return float(psutil.Process(pid).create_time())
 
 
-def try_acquire(lake: Lakehouse, identifier: str, holder: str) -> Lease | str:
-    """Take the lease of a table, or say who has it."""
+def try_acquire(lake: Lakehouse, identifier: str, holder: str, claim: str | None = None) -> Lease | str:
+    """Take the lease of a table, or say who has it.
+
+    ``claim`` is the tick that keeps the table for itself beyond this process. A claim of an earlier tick of the same
+    pipeline is no obstacle to it: Airflow runs one at a time, so the earlier one has ended.
+    """
     owner = uuid.uuid4().hex
     key = (leases.c.catalog == lake.name) & (leases.c.identifier == identifier)
     values: dict[str, Any] = {
@@ -51,20 +61,38 @@ def try_acquire(lake: Lakehouse, identifier: str, holder: str) -> Lease | str:
         "pid": os.getpid(),
         "process_started": _process_started(os.getpid()),
         "expires_at": time.time() + LEASE_SECONDS,
+        "claim": claim,
+        "claimed_until": None if claim is None else time.time() + CLAIM_SECONDS,
     }
     try:
         with lake.database.transaction() as connection:
             row = connection.execute(select(leases).where(key).with_for_update()).mappings().first()
             if row is None:
                 connection.execute(insert(leases).values(catalog=lake.name, identifier=identifier, **values))
-            elif row["expires_at"] < time.time() or _is_dead(dict(row)):
-                connection.execute(update(leases).where(key).values(**values))
-            else:
+            elif not _is_free(dict(row)):
                 return f"{row['holder']} (process {row['pid']} on {row['host']})"
+            elif _is_claimed(dict(row)) and not _same_pipeline(row["claim"], claim):
+                return f"tick {row['claim']}, whose atomic group is not published yet"
+            else:
+                connection.execute(update(leases).where(key).values(**values))
     except IntegrityError:
         # Two inserted at the same moment, and the primary key let the other one through.
         return "another process"
     return Lease(identifier, owner)
+
+
+def _is_free(row: dict[str, Any]) -> bool:
+    """Whether no living process holds it."""
+    return bool(row["expires_at"] < time.time() or _is_dead(row))
+
+
+def _is_claimed(row: dict[str, Any]) -> bool:
+    return row["claim"] is not None and row["claimed_until"] >= time.time()
+
+
+def _same_pipeline(one: str, other: str | None) -> bool:
+    """Whether two ticks are of the same pipeline; a tick's name begins with it."""
+    return other is not None and one.partition("/")[0] == other.partition("/")[0]
 
 
 def _is_dead(row: dict[str, Any]) -> bool:
@@ -82,18 +110,31 @@ def _is_dead(row: dict[str, Any]) -> bool:
 
 
 def release(lake: Lakehouse, lease: Lease) -> None:
-    """Give a lease back; harmless when somebody took it over."""
+    """Give a lease back, leaving the claim of its tick; harmless when somebody took it over."""
     with lake.database.transaction() as connection:
-        connection.execute(delete(leases).where(_held(lake, lease)))
+        free = {"owner": "", "host": "", "pid": 0, "expires_at": 0.0, "claimed_until": time.time() + CLAIM_SECONDS}
+        mine = _held(lake, lease)
+        if connection.execute(update(leases).where(mine, leases.c.claim.is_not(None)).values(**free)).rowcount == 0:
+            connection.execute(delete(leases).where(mine))
+
+
+def unclaim(lake: Lakehouse, connection: Connection, tick_id: str, identifiers: Collection[str]) -> None:
+    """Give back what a tick keeps for itself; a process that is at work on a table goes on."""
+    ours = (leases.c.catalog == lake.name) & (leases.c.claim == tick_id) & leases.c.identifier.in_(sorted(identifiers))
+    connection.execute(delete(leases).where(ours, leases.c.owner == ""))
+    connection.execute(update(leases).where(ours).values(claim=None, claimed_until=None))
 
 
 def forget_dead(lake: Lakehouse) -> int:
     """Remove the leases of processes that are gone; returns how many there were."""
     with lake.database.reading() as connection:
         rows = connection.execute(select(leases).where(leases.c.catalog == lake.name)).mappings().all()
-    dead = [row for row in rows if row["expires_at"] < time.time() or _is_dead(dict(row))]
-    for row in dead:
-        release(lake, Lease(row["identifier"], row["owner"]))
+    dead = [row for row in rows if _is_free(dict(row)) and not _is_claimed(dict(row))]
+    with lake.database.transaction() as connection:
+        for row in dead:
+            key = _held(lake, Lease(row["identifier"], row["owner"]))
+            unclaimed = leases.c.claim.is_(None) | (leases.c.claimed_until < time.time())
+            connection.execute(delete(leases).where(key, unclaimed))
     return len(dead)
 
 
@@ -120,9 +161,11 @@ def _held(lake: Lakehouse, lease: Lease) -> Any:
 
 @contextmanager
 def holding(
-    lake: Lakehouse, identifiers: list[str], holder: str, wait: float = WAIT_SECONDS
+    lake: Lakehouse, identifiers: list[str], holder: str, wait: float = WAIT_SECONDS, claim: str | None = None
 ) -> Iterator[dict[str, Lease]]:
     """Hold the leases of some tables for the length of a block, renewing them meanwhile.
+
+    With ``claim``, the tables stay claimed by that tick when the block is done.
 
     Raises:
         LeaseHeld: somebody else still has one of them after ``wait`` seconds.
@@ -131,11 +174,11 @@ def holding(
     stop = threading.Event()
     deadline = time.monotonic() + wait
     # From the first lease on: waiting for the others may take longer than a lease lasts.
-    threading.Thread(target=_keep_alive, args=(lake, held, stop), daemon=True).start()
+    threading.Thread(target=_keep_alive, args=(lake, held, stop, claim), daemon=True).start()
     try:
         # In one order everywhere, so that two processes never wait for each other.
         for identifier in sorted(set(identifiers)):
-            held[identifier] = _acquire(lake, identifier, holder, deadline)
+            held[identifier] = _acquire(lake, identifier, holder, deadline, claim)
         yield held
     finally:
         stop.set()
@@ -147,9 +190,9 @@ def holding(
                 break
 
 
-def _acquire(lake: Lakehouse, identifier: str, holder: str, deadline: float) -> Lease:
+def _acquire(lake: Lakehouse, identifier: str, holder: str, deadline: float, claim: str | None) -> Lease:
     while True:
-        answer = try_acquire(lake, identifier, holder)
+        answer = try_acquire(lake, identifier, holder, claim)
         if isinstance(answer, Lease):
             return answer
         if time.monotonic() >= deadline:
@@ -159,11 +202,20 @@ def _acquire(lake: Lakehouse, identifier: str, holder: str, deadline: float) -> 
         time.sleep(_POLL_SECONDS)
 
 
-def _keep_alive(lake: Lakehouse, held: dict[str, Lease], stop: threading.Event) -> None:
+def _keep_alive(lake: Lakehouse, held: dict[str, Lease], stop: threading.Event, claim: str | None) -> None:
     while not stop.wait(LEASE_SECONDS / 4):
-        for lease in list(held.values()):
-            try:
+        try:
+            for lease in list(held.values()):
                 renew(lake, lease)
-            except TrickleError:
-                # The database is away for a moment; the commit checks the lease again anyway.
-                continue
+            if claim is not None:
+                _renew_claims(lake, claim)
+        except TrickleError:
+            # The database is away for a moment; the commit checks the lease again anyway.
+            continue
+
+
+def _renew_claims(lake: Lakehouse, claim: str) -> None:
+    """Say that a tick is alive: while one of its tables is worked on, the others wait for it."""
+    with lake.database.transaction() as connection:
+        ours = (leases.c.catalog == lake.name) & (leases.c.claim == claim)
+        connection.execute(update(leases).where(ours).values(claimed_until=time.time() + CLAIM_SECONDS))

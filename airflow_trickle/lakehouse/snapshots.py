@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timezone
 
 from pyiceberg.manifest import DataFile, FileFormat, ManifestContent, ManifestFile
 from pyiceberg.schema import Schema
@@ -12,6 +12,7 @@ from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot, SnapshotLogEntry
 from pyiceberg.transforms import IdentityTransform
 
+from airflow_trickle import clock
 from airflow_trickle.errors import UnsupportedTable
 from airflow_trickle.lakehouse.deletes import DeleteIndex, LiveFile, holds_column
 from airflow_trickle.lakehouse.files import is_hidden
@@ -54,6 +55,31 @@ def version_as_of(table: Table, moment: datetime) -> Version:
     if later and not _is_first(table.metadata.snapshot_by_id(later[0].snapshot_id)):
         raise _expired(table, f"the state at {moment.isoformat()}")
     return Version(None, table.metadata.current_schema_id)
+
+
+def version_of_tick(table: Table, moment: datetime) -> Version:
+    """The state of a stream table of another pipeline that tells of the world at ``moment``, or of the last before it.
+
+    It may have been published a little later: computing takes time. What is not of ours counts from when it was made.
+
+    Raises:
+        HistoryExpired: no snapshot of that time is kept.
+    """
+    log = _log(table)
+    told = [(entry, table.metadata.snapshot_by_id(entry.snapshot_id)) for entry in log]
+    seen = [snapshot for entry, snapshot in told if snapshot is not None and _tells_of(snapshot, entry) <= moment]
+    if seen:
+        return _version_of(table, seen[-1])
+    if log and not _is_first(told[0][1]):
+        raise _expired(table, f"the state at {moment.isoformat()}")
+    return Version(None, table.metadata.current_schema_id)
+
+
+def _tells_of(snapshot: Snapshot, entry: SnapshotLogEntry) -> datetime:
+    said = snapshot.summary.additional_properties if snapshot.summary else {}
+    if "trickle.effective-at" in said:
+        return clock.moment_of(said["trickle.effective-at"])
+    return datetime.fromtimestamp(entry.timestamp_ms / 1000, timezone.utc)
 
 
 def _log(table: Table) -> list[SnapshotLogEntry]:

@@ -20,6 +20,7 @@ from airflow_trickle.errors import CommitConflict
 from airflow_trickle.lakehouse.catalog import Lakehouse
 from airflow_trickle.lakehouse.files import delete_files, delete_folder, exists, list_files
 from airflow_trickle.lakehouse.leases import Lease, release, try_acquire
+from airflow_trickle.lakehouse.prepared import forget_prepared
 from airflow_trickle.lakehouse.tables import staging
 
 log = logging.getLogger("airflow_trickle")
@@ -165,6 +166,7 @@ def clean_table(
         if record.spark and interrupt is not None:
             interrupt(record.spark)
         discard(lake, record)
+    forget_prepared(lake, lease.identifier)
     return len(found)
 
 

@@ -86,6 +86,9 @@ class TableStatus:
     halted: str | None = None
     #: Tables that are held and without which this one cannot be refreshed; they may be so no longer.
     waits_for: tuple[str, ...] = ()
+    #: The atomic group it was last published with, and how many commits that group had then.
+    group_name: str | None = None
+    group_epoch: int | None = None
 
     @property
     def is_held(self) -> bool:
@@ -99,10 +102,20 @@ def read_status(lake: Lakehouse, identifiers: list[str] | None = None) -> dict[s
     if identifiers is not None:
         query = query.where(status.c.identifier.in_(identifiers))
     with lake.database.reading() as connection:
-        return {row["identifier"]: _status(row) for row in connection.execute(query).mappings()}
+        rows = {row["identifier"]: dict(row) for row in connection.execute(query).mappings()}
+    for name, unseen in lake.unseen.items():
+        if identifiers is None or name in identifiers:
+            rows[name] = {**(rows.get(name) or _blank(name)), **unseen.status}
+    return {name: _status(row) for name, row in rows.items()}
 
 
-def _status(row: RowMapping) -> TableStatus:
+def _blank(identifier: str) -> dict[str, Any]:
+    """The columns of a table's status before anything was written of it."""
+    nothing = {column.name: None for column in status.columns}
+    return {**nothing, "identifier": identifier, "status": Status.INITIALIZING.value, "epoch": 0}
+
+
+def _status(row: Mapping[str, Any]) -> TableStatus:
     def moment(column: str) -> datetime | None:
         return clock.moment_of(row[column]) if row[column] else None
 
@@ -128,6 +141,8 @@ def _status(row: RowMapping) -> TableStatus:
         converged_at=moment("converged_at"),
         halted=row["halted"],
         waits_for=tuple(json.loads(row["waits_for"])) if row["waits_for"] else (),
+        group_name=row["group_name"],
+        group_epoch=row["group_epoch"],
     )
 
 
@@ -135,19 +150,26 @@ def write_status(
     lake: Lakehouse, connection: Connection, identifier: str, if_new: Mapping[str, Any] | None = None, **values: Any
 ) -> None:
     """Set columns of a table's status, creating the row if need be (then with those of ``if_new`` too)."""
-    for name in ("effective_at", "refreshed_at", "changed_at", "error_at", "converged_at"):
-        if isinstance(values.get(name), datetime):
-            values[name] = clock.text_of(values[name])
-    if isinstance(values.get("frontier"), Frontier):
-        values["frontier"] = values["frontier"].as_json()
-    if "waits_for" in values:
-        values["waits_for"] = json.dumps(sorted(values["waits_for"])) if values["waits_for"] else None
-    if values.get("error") is not None:
-        values["error"] = _storable(values["error"])
+    stored = stored_status(values)
     key = (status.c.catalog == lake.name) & (status.c.identifier == identifier)
-    if connection.execute(update(status).where(key).values(**values)).rowcount == 0:
-        values = {"status": Status.INITIALIZING.value, "epoch": 0, **(if_new or {}), **values}
-        connection.execute(insert(status).values(catalog=lake.name, identifier=identifier, **values))
+    if connection.execute(update(status).where(key).values(**stored)).rowcount == 0:
+        stored = {"status": Status.INITIALIZING.value, "epoch": 0, **(if_new or {}), **stored}
+        connection.execute(insert(status).values(catalog=lake.name, identifier=identifier, **stored))
+
+
+def stored_status(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Columns of a status as the database has them, which is also what JSON has; what is so already stays."""
+    stored = dict(values)
+    for name in ("effective_at", "refreshed_at", "changed_at", "error_at", "converged_at"):
+        if isinstance(stored.get(name), datetime):
+            stored[name] = clock.text_of(stored[name])
+    if isinstance(stored.get("frontier"), Frontier):
+        stored["frontier"] = stored["frontier"].as_json()
+    if isinstance(stored.get("waits_for"), tuple):
+        stored["waits_for"] = json.dumps(sorted(stored["waits_for"])) if stored["waits_for"] else None
+    if stored.get("error") is not None:
+        stored["error"] = _storable(stored["error"])
+    return stored
 
 
 def forget(lake: Lakehouse, connection: Connection, identifier: str) -> None:
@@ -189,6 +211,7 @@ def write_history(
             bytes_written=result.bytes_written,
             phases=json.dumps(result.phases),
             error=_storable(result.error) if result.error is not None else None,
+            group_epoch=result.group_epoch,
         )
     )
 
@@ -233,7 +256,7 @@ def published_by(lake: Lakehouse, identifier: str, tick_id: str) -> TableResult 
             history.c.catalog == lake.name,
             history.c.identifier == identifier,
             history.c.tick_id == tick_id,
-            history.c.action != "FAILED",
+            history.c.action.not_in(("FAILED", "DISCARDED")),
         )
         .order_by(history.c.id.desc())
         .limit(1)
@@ -257,6 +280,7 @@ def published_by(lake: Lakehouse, identifier: str, tick_id: str) -> TableResult 
         bytes_read=row["bytes_read"],
         bytes_written=row["bytes_written"],
         phases=_phases(row["phases"]),
+        group_epoch=row["group_epoch"],
     )
 
 
@@ -270,6 +294,8 @@ class TickRecord:
     locations: dict[str, str]
     as_of: datetime | None
     effective_at: datetime
+    #: The tables that rest in it.
+    not_due: tuple[str, ...] = ()
 
 
 def read_tick(connection: Connection, lake: Lakehouse, tick_id: str) -> TickRecord | None:
@@ -299,6 +325,7 @@ def _tick(row: RowMapping | None) -> TickRecord | None:
         locations=json.loads(row["locations"]),
         as_of=clock.moment_of(row["as_of"]) if row["as_of"] else None,
         effective_at=clock.moment_of(row["effective_at"]),
+        not_due=tuple(json.loads(row["not_due"])) if row["not_due"] else (),
     )
 
 
@@ -313,6 +340,7 @@ def write_tick(connection: Connection, lake: Lakehouse, record: TickRecord) -> N
             locations=json.dumps(record.locations, sort_keys=True),
             as_of=clock.text_of(record.as_of) if record.as_of else None,
             effective_at=clock.text_of(record.effective_at),
+            not_due=json.dumps(record.not_due) if record.not_due else None,
             created_at=clock.text_of(clock.now()),
         )
     )

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from airflow_trickle.operators.base import Opened
 from airflow_trickle.operators.links import HistoryLink, PassesLink
 from airflow_trickle.operators.refresh import RefreshOperator
 from airflow_trickle.results import Iteration
@@ -15,10 +18,7 @@ if TYPE_CHECKING:
 
     from airflow.sdk import BaseOperatorLink, Context
 
-    from airflow_trickle.lakehouse.catalog import Lakehouse
     from airflow_trickle.results import TableResult
-    from airflow_trickle.spark.session import SparkProvider
-    from airflow_trickle.tick import Tick
 
 log = logging.getLogger("airflow_trickle")
 
@@ -40,21 +40,28 @@ class FixpointOperator(RefreshOperator):
         catalog: name of the Iceberg catalog.
         spark_conn_id: connection that says where Spark runs.
         pin_task_id: the task whose XCom is the tick.
+        assets: by table, the asset that is updated when the table changes.
     """
 
     ui_color = "#dcecf9"
     operator_extra_links: Collection[BaseOperatorLink] = (PassesLink(), HistoryLink())
 
-    def _refreshed(
-        self, context: Context, lake: Lakehouse, tick: Tick, spark: SparkProvider, full: bool
-    ) -> tuple[TableResult, ...]:
+    def _refreshed(self, context: Context, opened: Opened) -> tuple[TableResult, ...]:
         from airflow_trickle.engine.refresh import refresh
 
-        reporter = PassReporter(context["ti"])
-        try:
-            return refresh(lake, self.step, tick, spark, full_refresh=full, progress=reporter)
-        finally:
-            reporter.push()
+        with telling(context) as progress:
+            full = opened.full_refresh
+            return refresh(opened.lake, self.step, opened.tick, opened.spark, full_refresh=full, progress=progress)
+
+
+@contextmanager
+def telling(context: Context) -> Iterator[PassReporter]:
+    """A reporter of passes; what it did not push yet is pushed at the end."""
+    reporter = PassReporter(context["ti"])
+    try:
+        yield reporter
+    finally:
+        reporter.push()
 
 
 class PassReporter:

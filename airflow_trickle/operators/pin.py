@@ -2,40 +2,92 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import BaseOperator
 
 from airflow_trickle.operators.failures import told_in_words
+from airflow_trickle.operators.skipping import Watched, end_skipping, look_of, pass_over
 from airflow_trickle.plan.steps import PinStep
+from airflow_trickle.tick import Tick
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
+    from airflow_trickle.lakehouse.catalog import Lakehouse
+
+#: Runs that stand for an interval of time: they read what there was at its end.
+_OF_AN_INTERVAL = ("scheduled", "backfill")
+
 
 class PinOperator(BaseOperator):
-    """Fixes what the whole tick reads and hands it on as XCom.
+    """Fixes what the whole tick reads, hands it on as XCom, and passes over what has nothing to do.
+
+    A scheduled run and a backfill read the sources as they were at the end of their data interval; a run that was
+    triggered by hand or by an asset reads them as they are.
 
     Args:
         step: what to pin, from the plan.
         catalog: name of the Iceberg catalog.
+        spark_conn_id: connection that says where Spark runs; it is not used.
+        watched: the units that may be passed over; empty: each looks for itself.
+        sensors: by layer, the tasks that do the same later on.
+        captures: by identifier, the tasks that capture sources.
     """
 
     ui_color = "#e8eef7"
 
-    def __init__(self, *, step: PinStep, catalog: str, **kwargs: Any) -> None:
+    def __init__(
+        self,
+        *,
+        step: PinStep,
+        catalog: str,
+        spark_conn_id: str = "trickle_spark",
+        watched: Sequence[Watched] = (),
+        sensors: Mapping[int, str] | None = None,
+        captures: Mapping[str, str] | None = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(**kwargs)
         self.step = step
         self.catalog = catalog
+        self.spark_conn_id = spark_conn_id
+        self.watched = tuple(watched)
+        self.sensors = dict(sensors or {})
+        self.captures = dict(captures or {})
 
     def execute(self, context: Context) -> dict[str, Any]:
         """Pin, and return the `Tick` as a dictionary."""
-        from airflow_trickle.engine.pin import pin
         from airflow_trickle.lakehouse.catalog import open_lakehouse
 
         with told_in_words(), open_lakehouse(self.catalog) as lake:
-            tick = pin(lake, self.step, tick_id(self.dag_id, context["run_id"]))
-        return tick.model_dump(mode="json")
+            tick = self._pinned(lake, context)
+            tasks = self._idle(lake, tick, context) if self.watched else []
+        returned: dict[str, Any] = end_skipping(context, tick.model_dump(mode="json"), tasks)
+        return returned
+
+    def _pinned(self, lake: Lakehouse, context: Context) -> Tick:
+        from airflow_trickle.engine.pin import pin
+
+        kind, moment = interval_of(context)
+        return pin(lake, self.step, tick_id(self.dag_id, context["run_id"]), moment, scheduled=kind == "scheduled")
+
+    def _idle(self, lake: Lakehouse, tick: Tick, context: Context) -> list[str]:
+        from airflow_trickle.hooks.spark import TrickleSparkHook
+        from airflow_trickle.spark.session import SparkProvider
+
+        look = look_of(context, tick, self.captures)
+        with SparkProvider(TrickleSparkHook(self.spark_conn_id).get_conn()) as spark:
+            return pass_over(lake, self.watched, self.sensors, look, spark)
+
+
+def interval_of(context: Context) -> tuple[str, datetime | None]:
+    """What kind of run this is, and the end of its data interval if it stands for one."""
+    run_type = getattr(context.get("dag_run"), "run_type", "manual")
+    kind = str(getattr(run_type, "value", run_type))
+    return kind, context.get("data_interval_end") if kind in _OF_AN_INTERVAL else None
 
 
 def tick_id(dag_id: str, run_id: str) -> str:

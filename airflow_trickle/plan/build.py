@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from airflow_trickle.analysis.due import ticking
 from airflow_trickle.analysis.project import PipelineAnalysis, analyse
 from airflow_trickle.definition.load import load_project
-from airflow_trickle.definition.records import Project
+from airflow_trickle.definition.records import PipelineDef, Project
+from airflow_trickle.definition.schedules import same_schedule
 from airflow_trickle.definition.settings import Settings, load_settings
 from airflow_trickle.errors import DefinitionError, Problem
-from airflow_trickle.plan.blockers import blockers_of
 from airflow_trickle.plan.captures import capture_steps
 from airflow_trickle.plan.shape import Shape
 from airflow_trickle.plan.steps import InputKind, PinStep, Plan
@@ -75,6 +76,8 @@ def _plan(one: PipelineAnalysis, steps: TableSteps, shape: Shape, settings: Sett
     tables = [table for step in refreshes for table in step.tables]
     outside = distinct(ref for table in tables for ref in table.inputs if ref.kind is not InputKind.STREAM_TABLE)
     captures = capture_steps(pipeline, {ref.identifier for ref in outside})
+    clock = ticking(pipeline.schedule, [table.schedule for table in tables])
+    ticks = clock.clock
     return Plan(
         pipeline=pipeline.name,
         namespace=pipeline.namespace,
@@ -88,12 +91,26 @@ def _plan(one: PipelineAnalysis, steps: TableSteps, shape: Shape, settings: Sett
         catalog=pipeline.overrides.catalog or settings.catalog,
         spark_conn_id=pipeline.overrides.spark_conn_id or settings.spark_conn_id,
         callbacks=dict(pipeline.callbacks),
-        pin=PinStep(pipeline=pipeline.name, inputs=outside, captured=tuple(capture.identifier for capture in captures)),
+        ticks=ticks,
+        asset_scheduled=clock.asset,
+        enable_stratum_skip=_skips(pipeline, settings),
+        pin=PinStep(
+            pipeline=pipeline.name,
+            inputs=outside,
+            captured=tuple(capture.identifier for capture in captures),
+            schedules={
+                table.identifier: table.schedule for table in tables if not same_schedule(table.schedule, ticks)
+            },
+        ),
         refreshes=refreshes,
         captures=captures,
         warnings=one.warnings,
         components=shape.components_of(pipeline.file),
         groups=shape.groups_of(pipeline.file),
         mutual=shape.mutual_of(one),
-        blockers=blockers_of(one, refreshes),
     )
+
+
+def _skips(pipeline: PipelineDef, settings: Settings) -> bool:
+    own = pipeline.overrides.enable_stratum_skip
+    return settings.enable_stratum_skip if own is None else own

@@ -49,7 +49,6 @@ def explain_json(planned: PlannedProject) -> dict[str, Any]:
         "order": [_unit_json(step, names) for step in _ordered(planned)],
         "warnings": list(dict.fromkeys(warning for plan in planned.plans for warning in plan.warnings)),
         "errors": [problem.as_dict() for problem in planned.problems],
-        "blockers": [blocker.problem.as_dict() for plan in planned.plans for blocker in plan.blockers],
     }
 
 
@@ -153,7 +152,6 @@ def _pipeline_json(plan: Plan, names: TableNames) -> dict[str, Any]:
             for step in plan.refreshes
         ],
         "warnings": list(plan.warnings),
-        "blockers": [blocker.message for blocker in plan.blockers],
     }
 
 
@@ -238,8 +236,6 @@ def _plan_lines(plan: Plan) -> Iterator[str]:
             yield from _table_lines(table, plan, show_stratum=len(strata) > 1)
     for warning in plan.warnings:
         yield f"  warning  {warning}"
-    for blocker in plan.blockers:
-        yield f"  not yet  {blocker.message} {blocker.hint}".rstrip()
 
 
 def _table_lines(table: TableStep, plan: Plan, *, show_stratum: bool) -> Iterator[str]:

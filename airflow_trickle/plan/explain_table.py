@@ -32,6 +32,8 @@ def explain_table_json(planned: PlannedProject, identifier: str) -> dict[str, An
     operators = "" if query.tree is None else tree_text(query.tree, lambda node: _note(obstacle_of(node)))
     about = {table.name, table.identifier}
     together = {one.name for one in step.tables}
+    if table.group_id is not None:
+        together |= {one.name for one in plan.tables if one.group_id == table.group_id}
     return {
         "table": names[table.identifier],
         "description": table.description,
@@ -48,7 +50,6 @@ def explain_table_json(planned: PlannedProject, identifier: str) -> dict[str, An
         "group": next((group for group in groups_overview(planned) if group["id"] == table.group_id), None),
         "read_by": [told for plan in planned.plans for told in _readers(plan, table, names)],
         "warnings": [text for text in plan.warnings if _is_about(text, about, together)],
-        "blockers": [one.problem.as_dict() for one in plan.blockers if _is_about(one.message, about, together)],
         "query": table.query,
         "operators": operators.splitlines(),
         "full_because": [
@@ -67,9 +68,8 @@ def explain_table_text(planned: PlannedProject, identifier: str) -> list[str]:
     lines += (f"  {name:<10} {value}" for name, value in _facts(told))
     lines += ["", "Reads", *(_reads(told) or ["  nothing"])]
     lines += ["", "Read by", *(_read_by(told) or ["  nothing"])]
-    if told["warnings"] or told["blockers"]:
+    if told["warnings"]:
         lines += ["", "To know", *(f"  warning  {text}" for text in told["warnings"])]
-        lines += (f"  not yet  {one['message']} {one['hint']}".rstrip() for one in told["blockers"])
     lines += ["", "Query", *_indented(told["query"])]
     lines += ["", "Operators", *(f"  {line}" for line in told["operators"])]
     if told["full_because"]:

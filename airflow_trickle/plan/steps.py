@@ -6,11 +6,12 @@ shown is what runs.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import Enum
+from functools import cached_property
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict
-
-from airflow_trickle.errors import DefinitionError, Position, Problem
 
 
 class InputKind(str, Enum):
@@ -56,6 +57,19 @@ class EdgeStep(_Step):
     because: str
 
 
+class TaskOptions(_Step):
+    """What Airflow is told of a table's task; None leaves it to Airflow. Times are in seconds."""
+
+    pool: str | None = None
+    pool_slots: int | None = None
+    queue: str | None = None
+    retries: int | None = None
+    retry_delay: float | None = None
+    execution_timeout: float | None = None
+    priority_weight: int | None = None
+    executor_config: dict[str, Any] = {}
+
+
 class TableStep(_Step):
     """How one stream table is computed."""
 
@@ -92,6 +106,12 @@ class TableStep(_Step):
     schedule: str | None = None
     #: For a table made from a CTE of a mutual recursion: the table whose query it was.
     made_from: str | None = None
+    #: Identifiers of tables that it reads, on whatever path, in a diamond that is not atomic: one of them that was not
+    #: refreshed does not hold this one up.
+    tolerates: tuple[str, ...] = ()
+    task: TaskOptions = TaskOptions()
+    #: Settings of Spark for its refresh.
+    spark_conf: dict[str, str] = {}
 
 
 class UnitKind(str, Enum):
@@ -100,6 +120,15 @@ class UnitKind(str, Enum):
     TABLE = "table"
     CYCLE = "cycle"
     GROUP = "group"
+
+
+class GroupMember(_Step):
+    """What is refreshed by itself inside of an atomic group: a table, or the tables of a cycle, by name."""
+
+    unit: str
+    tables: tuple[str, ...]
+    #: How many passes a cycle may take to settle.
+    max_iterations: int
 
 
 class RefreshStep(_Step):
@@ -112,6 +141,32 @@ class RefreshStep(_Step):
     upstream: tuple[str, ...]
     #: How many passes a cycle may take to settle.
     max_iterations: int = 100
+    #: What a group consists of, in the order of its refresh; empty for other units.
+    members: tuple[GroupMember, ...] = ()
+
+    @cached_property
+    def parts(self) -> tuple[RefreshStep, ...]:
+        """The members of a group as units of their own, each after the members that it reads; else just itself."""
+        if self.kind is not UnitKind.GROUP:
+            return (self,)
+        tables = {table.name: table for table in self.tables}
+        unit_of = {tables[name].identifier: one.unit for one in self.members for name in one.tables}
+        return tuple(
+            RefreshStep(
+                unit=one.unit,
+                kind=UnitKind.CYCLE if tables[one.tables[0]].scc_id is not None else UnitKind.TABLE,
+                tables=tuple(tables[name] for name in one.tables),
+                upstream=tuple(sorted(_read(one, tables, unit_of))),
+                max_iterations=one.max_iterations,
+            )
+            for one in self.members
+        )
+
+
+def _read(member: GroupMember, tables: Mapping[str, TableStep], unit_of: Mapping[str, str]) -> set[str]:
+    """The other members of its group that a member reads."""
+    read = (ref.identifier for name in member.tables for ref in tables[name].inputs)
+    return {unit_of[identifier] for identifier in read if identifier in unit_of} - {member.unit}
 
 
 class CaptureStep(_Step):
@@ -144,6 +199,8 @@ class PinStep(_Step):
     inputs: tuple[InputRef, ...]
     #: Identifiers of those inputs that are mirrors: such a one may be missing, if its first capture failed.
     captured: tuple[str, ...] = ()
+    #: The stream tables by identifier that do not run in every scheduled tick, with their own schedules.
+    schedules: dict[str, str | None] = {}
 
 
 class ComponentStep(_Step):
@@ -186,21 +243,6 @@ class MutualStep(_Step):
     query: str
 
 
-class Blocker(_Step):
-    """Something this version understands but cannot run yet."""
-
-    file: str
-    line: int
-    column: int
-    message: str
-    hint: str = ""
-
-    @property
-    def problem(self) -> Problem:
-        """The same as an error of the definition."""
-        return Problem(Position(self.file, self.line, self.column), self.message, self.hint)
-
-
 class Plan(_Step):
     """Everything one tick of a pipeline does, upstream first."""
 
@@ -211,6 +253,12 @@ class Plan(_Step):
     schedule: str | None
     start_date: str | None
     catchup: bool
+    #: The clock at which it ticks: the fastest of its tables'; None: not by the clock.
+    ticks: str | None = None
+    #: Whether it also ticks when what it reads is updated.
+    asset_scheduled: bool = False
+    #: Whether tables with nothing to do are passed over in one look.
+    enable_stratum_skip: bool = True
     tags: tuple[str, ...]
     owner: str | None
     catalog: str
@@ -225,13 +273,6 @@ class Plan(_Step):
     components: tuple[ComponentStep, ...] = ()
     groups: tuple[GroupStep, ...] = ()
     mutual: tuple[MutualStep, ...] = ()
-    #: Why this version refuses to run it, if it does.
-    blockers: tuple[Blocker, ...] = ()
-
-    def refuse_if_blocked(self) -> None:
-        """Raises `DefinitionError` if this version cannot run the plan."""
-        if self.blockers:
-            raise DefinitionError(blocker.problem for blocker in self.blockers)
 
     @property
     def tables(self) -> tuple[TableStep, ...]:

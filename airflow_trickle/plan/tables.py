@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from itertools import groupby
+from typing import Any
 
 from airflow_trickle.algebra.references import fingerprint
 from airflow_trickle.analysis.edges import Edge
@@ -13,8 +16,19 @@ from airflow_trickle.analysis.project import Analysis
 from airflow_trickle.analysis.strata import EdgeType
 from airflow_trickle.analysis.units import Unit
 from airflow_trickle.definition.derived_text import DerivedSql
+from airflow_trickle.definition.records import TableDef
 from airflow_trickle.plan.shape import Shape
-from airflow_trickle.plan.steps import EdgeStep, InputRef, Reference, RefreshStep, TableStep, UnitKind
+from airflow_trickle.plan.steps import (
+    EdgeStep,
+    GroupMember,
+    InputRef,
+    Reference,
+    RefreshStep,
+    TableStep,
+    TaskOptions,
+    UnitKind,
+)
+from airflow_trickle.plan.tolerance import tolerated
 
 
 class TableSteps:
@@ -25,6 +39,16 @@ class TableSteps:
         self._shape = shape
         #: Many tables read the same ones.
         self._refs: dict[Known, InputRef] = {}
+        self._tolerates = self._tolerance()
+
+    def _tolerance(self) -> dict[str, tuple[str, ...]]:
+        """By table: the tables of its own pipeline that may be behind, by identifier."""
+        analysis = self._analysis
+        file = {key: node.file for key, node in analysis.nodes.items()}
+        reads = {key: [one for one in node.edges if file.get(one) == node.file] for key, node in analysis.nodes.items()}
+        loose = [part.members for group in analysis.groups for part in group.parts if not part.atomic]
+        found = tolerated((key for part in analysis.order for key in part.members), reads, loose)
+        return {key: tuple(analysis.nodes[one].table.identifier for one in names) for key, names in found.items()}
 
     def refreshes(self, units: Sequence[Unit]) -> tuple[RefreshStep, ...]:
         """The units of a pipeline as steps, in their order."""
@@ -38,9 +62,23 @@ class TableSteps:
                 tables=tuple(members),
                 upstream=tuple(sorted(names[index] for index in unit.upstream)),
                 max_iterations=self._shape.iterations_of(unit.tables),
+                members=self._members(unit, members, taken),
             )
             for name, unit, members in zip(names, units, tables, strict=True)
         )
+
+    def _members(self, unit: Unit, tables: Sequence[TableStep], taken: set[str]) -> tuple[GroupMember, ...]:
+        """What a group consists of: its tables, those of a cycle together."""
+        if unit.kind.value != UnitKind.GROUP.value:
+            return ()
+        found: list[GroupMember] = []
+        # The tables of a cycle stand side by side.
+        for cycle, some in groupby(zip(unit.tables, tables, strict=True), key=lambda pair: pair[1].scc_id or pair[0]):
+            keys, steps = zip(*some, strict=True)
+            name = steps[0].name if isinstance(cycle, str) else _free(f"cycle_{steps[0].name}", taken)
+            limit = self._shape.iterations_of(keys)
+            found.append(GroupMember(unit=name, tables=tuple(step.name for step in steps), max_iterations=limit))
+        return tuple(found)
 
     def _table(self, node: Node) -> TableStep:
         table = node.table
@@ -76,6 +114,9 @@ class TableSteps:
             group_id=self._shape.group_of.get(node.key),
             schedule=self._analysis.schedules[node.key],
             made_from=table.made_from,
+            tolerates=self._tolerates[node.key],
+            task=TaskOptions(**_task(table)),
+            spark_conf=dict(table.spark_conf),
         )
 
     def _input(self, known: Known) -> InputRef:
@@ -119,6 +160,11 @@ def _edge(ref: InputRef, edge: Edge, node: Node) -> EdgeStep:
     return EdgeStep(identifier=ref.identifier, type=edge.type.value, because=because)
 
 
+def _task(table: TableDef) -> dict[str, Any]:
+    """What a table asks of its task, without what it does not ask."""
+    return {name: value for name, value in asdict(table.task).items() if value is not None}
+
+
 def _line(node: Node, offset: int) -> str:
     """The line of a place; in a query that was made from another one, that of the user's own text."""
     if isinstance(node.table.sql, DerivedSql):
@@ -130,8 +176,13 @@ def _unit_name(unit: Unit, tables: Sequence[TableStep], taken: set[str]) -> str:
     """A single table's own name; else of what it is and of its first table, or the one where paths meet."""
     if unit.kind.value == UnitKind.TABLE.value:
         return tables[0].name
-    stem = name = f"cycle_{tables[0].name}" if unit.kind.value == UnitKind.CYCLE.value else f"group_{tables[-1].name}"
-    number = 1
+    kind = "cycle" if unit.kind.value == UnitKind.CYCLE.value else "group"
+    return _free(f"{kind}_{tables[0 if kind == 'cycle' else -1].name}", taken)
+
+
+def _free(stem: str, taken: set[str]) -> str:
+    """A name that is not taken, and is from now on."""
+    name, number = stem, 1
     while name.casefold() in taken:
         number += 1
         name = f"{stem}_{number}"

@@ -36,6 +36,9 @@ def activated(session: SparkSession) -> Iterator[None]:
 @contextmanager
 def configured(session: SparkSession, settings: Mapping[str, str], *, put_back: bool) -> Iterator[None]:
     """Set settings of a session; with ``put_back`` they are what they were afterwards."""
+    if not settings:
+        yield
+        return
     before = {key: session.conf.get(key, None) for key in settings} if put_back else {}
     set_conf(session, settings)
     try:

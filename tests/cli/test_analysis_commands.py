@@ -268,13 +268,3 @@ def test_problems_of_several_lines_are_marked_once(shell: Shell) -> None:
     ]
     assert lines[1:4] == ["  allow_circular: true", "  stream_tables:", "    reach__red:"]
     assert all(line.startswith("  ") for line in lines[1:-1])
-
-
-def test_validate_tells_what_cannot_be_run_yet(shell: Shell) -> None:
-    shell.write("dags/d.yaml", DIAMOND)
-    outcome = shell("validate")
-    assert (outcome.code, outcome.out) == (0, "1 pipeline with 3 stream tables: all valid.\n")
-    (blocker,) = shell.ok("validate", "--json").json["blockers"]
-    assert outcome.err == (
-        f"note: pipeline 'd' is valid, but this version cannot run it yet: {blocker['message']} {blocker['hint']}\n"
-    )

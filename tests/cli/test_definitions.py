@@ -97,7 +97,6 @@ def test_validate_as_json(shell: Shell) -> None:
         "valid": True,
         "pipelines": ["good"],
         "warnings": [],
-        "blockers": [],
         "errors": [],
     }
     shell.write("dags/slip.yaml", SLIP)
@@ -107,7 +106,6 @@ def test_validate_as_json(shell: Shell) -> None:
         "valid": False,
         "pipelines": ["good"],
         "warnings": [],
-        "blockers": [],
         "errors": [
             {
                 "file": "dags/slip.yaml",
@@ -154,7 +152,7 @@ def test_plan_as_json(shell: Shell) -> None:
     shell.write("dags/slip.yaml", SLIP)
     outcome = shell("plan", "--json")
     assert (outcome.code, outcome.err) == (1, "")
-    keys = ["blockers", "errors", "groups", "order", "pipelines", "sccs", "tables", "warnings"]
+    keys = ["errors", "groups", "order", "pipelines", "sccs", "tables", "warnings"]
     assert sorted(outcome.json) == keys
     assert outcome.json["order"] == ["a"]
     assert outcome.json["tables"]["a"]["refresh_mode"] == "DIFFERENTIAL"

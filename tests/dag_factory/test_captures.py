@@ -38,7 +38,7 @@ def test_a_capture_is_a_task_before_the_pin(write: Write) -> None:
     }
     # What does not read the source goes on when its capture failed.
     assert dag.get_task("pin").trigger_rule == "all_done"
-    assert dag.get_task("a").trigger_rule == "all_success"
+    assert dag.get_task("a").trigger_rule == "none_failed"
 
 
 def test_the_documentation_names_options_and_shows_no_value(write: Write) -> None:

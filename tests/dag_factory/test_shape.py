@@ -1,15 +1,14 @@
-"""Strata in the DAG's shape, and pipelines that are understood but cannot be run yet."""
+"""Strata, groups and cycles in the DAG's shape."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 
-import pytest
+from airflow.sdk import DeltaDataIntervalTimetable
 
 from airflow_trickle.dag_factory import build_dags
-from airflow_trickle.errors import DefinitionError
-from tests.dag_factory.conftest import SHOP
 
 Write = Callable[[dict[str, str]], Path]
 
@@ -53,13 +52,26 @@ def test_every_stratum_is_a_task_group_and_tasks_keep_their_names(write: Write) 
     (dag,) = build_dags(write({"layers.yaml": STRATA}), {})
 
     groups = {name: sorted(group.children) for name, group in dag.task_group.children.items() if name != "pin"}
-    assert groups == {"stratum_0": ["kept"], "stratum_1": ["final"], "stratum_2": ["per_day"]}
+    assert groups == {
+        "stratum_0": ["kept"],
+        "stratum_1": ["final", "skip_stratum_1"],
+        "stratum_2": ["per_day", "skip_stratum_2"],
+    }
     assert {task.task_id: sorted(task.upstream_task_ids) for task in dag.tasks} == {
         "pin": [],
         "kept": ["pin"],
-        "final": ["kept"],
-        "per_day": ["final"],
+        "skip_stratum_1": ["kept"],
+        "final": ["kept", "skip_stratum_1"],
+        "skip_stratum_2": ["final"],
+        "per_day": ["final", "skip_stratum_2"],
     }
+
+
+def test_strata_are_not_looked_at_as_a_whole_if_that_is_turned_off(write: Write) -> None:
+    (dag,) = build_dags(write({"layers.yaml": STRATA + "enable_stratum_skip: false\n"}), {}, strict=True)
+
+    assert sorted(task.task_id for task in dag.tasks) == ["final", "kept", "per_day", "pin"]
+    assert dag.get_task("pin").watched == ()
 
 
 def test_a_table_may_be_called_like_the_group_of_a_stratum(write: Write) -> None:
@@ -67,7 +79,11 @@ def test_a_table_may_be_called_like_the_group_of_a_stratum(write: Write) -> None
     (dag,) = build_dags(write({"layers.yaml": text}), {})
 
     groups = {name: sorted(group.children) for name, group in dag.task_group.children.items() if name != "pin"}
-    assert groups == {"stratum_0_2": ["stratum_0"], "stratum_1": ["stratum_2"], "stratum_2_2": ["per_day"]}
+    assert groups == {
+        "stratum_0_2": ["stratum_0"],
+        "stratum_1": ["skip_stratum_1", "stratum_2"],
+        "stratum_2_2": ["per_day", "skip_stratum_2"],
+    }
 
 
 def test_a_single_stratum_needs_no_task_group(write: Write) -> None:
@@ -79,32 +95,43 @@ def test_a_single_stratum_needs_no_task_group(write: Write) -> None:
     assert sorted(dag.task_group.children) == ["a", "b", "pin"]
 
 
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [
-        (
-            DIAMOND,
-            "'left_arm', 'right_arm' and 'both' form a diamond that is to be published in one commit, which this "
-            "version cannot do yet. Set diamond_consistency: none to publish its tables one by one.",
-        ),
-        (
-            TABLE_SCHEDULE,
-            "stream table 't': its schedule is '5m' and the pipeline's is '1h'; this version cannot run a schedule per "
-            "table yet. Leave it out.",
-        ),
-    ],
-)
-def test_what_cannot_be_run_yet_is_refused_with_the_reason_beside_the_others(
-    write: Write, text: str, reason: str
-) -> None:
-    folder = write({"shop.yaml": SHOP, "later.yaml": text})
+def test_an_atomic_diamond_is_a_task_group_from_begin_to_cleanup(write: Write) -> None:
+    (dag,) = build_dags(write({"d.yaml": DIAMOND + "  after: {query: SELECT x FROM both}\n"}), {}, strict=True)
 
-    dags = {dag.dag_id: dag for dag in build_dags(folder, {})}
+    assert sorted(dag.task_group.children) == ["after", "group_both", "pin"]
+    assert {task.task_id: sorted(task.upstream_task_ids) for task in dag.tasks} == {
+        "pin": [],
+        "group_both.begin": ["pin"],
+        "left_arm": ["group_both.begin"],
+        "right_arm": ["group_both.begin"],
+        "both": ["left_arm", "right_arm"],
+        "group_both.commit": ["both", "left_arm", "right_arm"],
+        "group_both.cleanup": ["group_both.begin", "group_both.commit"],
+        "after": ["group_both.commit"],
+    }
+    assert dag.get_task("group_both.begin").is_setup
+    assert dag.get_task("group_both.cleanup").is_teardown
+    rules = {task.task_id: task.trigger_rule.value for task in dag.tasks}
+    assert rules["group_both.commit"] == "none_failed_min_one_success"
+    assert rules["group_both.cleanup"] == "all_done_setup_success"
+    assert {rules[name] for name in ("left_arm", "both", "after")} == {"none_failed"}
 
-    assert sorted(dags) == ["shop", "trickle_broken__later"]
-    assert reason in str(dags["trickle_broken__later"].doc_md)
-    with pytest.raises(DefinitionError, match=r"later\.yaml"):
-        build_dags(folder, {}, strict=True)
+
+def test_only_the_commit_of_a_group_updates_its_assets(write: Write) -> None:
+    (dag,) = build_dags(write({"d.yaml": DIAMOND}), {}, strict=True)
+
+    outlets = {task.task_id: sorted(asset.uri for asset in task.outlets) for task in dag.tasks if task.outlets}
+    assert outlets == {
+        "group_both.commit": [f"iceberg://trickle/default/{n}" for n in ("both", "left_arm", "right_arm")]
+    }
+    assert [asset.uri for asset in dag.get_task("left_arm").inlets] == ["iceberg://trickle/default/s"]
+
+
+def test_a_pipeline_ticks_at_the_fastest_schedule_of_its_tables(write: Write) -> None:
+    (dag,) = build_dags(write({"often.yaml": TABLE_SCHEDULE + "  u: {query: SELECT x FROM s}\n"}), {}, strict=True)
+
+    assert dag.timetable == DeltaDataIntervalTimetable(timedelta(minutes=5))
+    assert dag.get_task("pin").step.schedules == {"default.u": "1h"}
 
 
 def test_a_cycle_is_one_task(write: Write) -> None:
@@ -119,11 +146,15 @@ def test_a_cycle_is_one_task(write: Write) -> None:
         "pin": "PinOperator",
         "cycle_a": "FixpointOperator",
         "cycle_own": "FixpointOperator",
+        "skip_stratum_1": "StratumSkipSensor",
         "counted": "RefreshOperator",
     }
     cycle = dag.get_task("cycle_a")
     assert [table.name for table in cycle.step.tables] == ["a", "b"]
-    assert (sorted(cycle.upstream_task_ids), sorted(cycle.downstream_task_ids)) == (["pin"], ["counted"])
+    assert (sorted(cycle.upstream_task_ids), sorted(cycle.downstream_task_ids)) == (
+        ["pin"],
+        ["counted", "skip_stratum_1"],
+    )
     assert cycle.doc_md is not None
     assert cycle.doc_md.startswith(
         "`a`, `b` read each other: refreshed in passes until one changes nothing, at most 100, and published in one "
@@ -145,7 +176,10 @@ def test_a_recursive_query_is_a_task_like_any_other(write: Write) -> None:
 def test_a_diamond_that_is_dissolved_is_run_table_by_table(write: Write) -> None:
     (dag,) = build_dags(write({"d.yaml": DIAMOND + "diamond_consistency: none\n"}), {})
 
-    assert sorted(task.task_id for task in dag.tasks) == ["both", "left_arm", "pin", "right_arm"]
+    assert sorted(task.task_id for task in dag.tasks) == ["all_refreshed", "both", "left_arm", "pin", "right_arm"]
+    # An arm that fails holds nothing up, and still fails the run.
+    assert dag.get_task("both").trigger_rule == "all_done"
+    assert sorted(dag.get_task("all_refreshed").upstream_task_ids) == ["left_arm", "right_arm"]
 
 
 def test_a_table_that_is_refreshed_from_changes_only_is_a_task_like_any_other(write: Write) -> None:

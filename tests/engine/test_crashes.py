@@ -47,8 +47,8 @@ POINTS = {
     "before the write": ("airflow_trickle.engine.publish", "_write", "before"),
     "after the write": ("airflow_trickle.engine.publish", "_write", "after"),
     "after staging": ("airflow_trickle.engine.publish", "stage", "after"),
-    "just before the commit": ("airflow_trickle.engine.publish", "commit", "before"),
-    "just after the commit": ("airflow_trickle.engine.publish", "commit", "after"),
+    "just before the commit": ("airflow_trickle.engine.outcome", "commit", "before"),
+    "just after the commit": ("airflow_trickle.engine.outcome", "commit", "after"),
 }
 
 

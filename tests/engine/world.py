@@ -47,15 +47,16 @@ class World:
 
     # --- the pipeline ----------------------------------------------------------------------------
 
-    def define(self, tables: dict[str, str], **extra: Any) -> None:
+    def define(self, tables: dict[str, str], diamonds: str = "none", **extra: Any) -> None:
         lines = ["pipeline: p", "sources:"]
         lines += [f"  {name}: {{}}" for name in self.sources]
         lines.append("stream_tables:")
         for name, query in tables.items():
             lines += [f"  {name}:", "    query: |", *(f"      {line}" for line in query.strip().splitlines())]
             lines += [f"    {key}: {value}" for key, value in extra.get(name, {}).items()]
-        # Atomic diamonds are not run yet; at the end, so that lines are easy to count.
-        lines.append("diamond_consistency: none")
+        # At the end, so that lines are easy to count.
+        lines.append(f"diamond_consistency: {diamonds}")
+        lines += [f"{key}: {value}" for key, value in extra.get("pipeline", {}).items()]
         self.yaml.write_text("\n".join(lines) + "\n")
 
     def tick(self, **options: Any) -> dict[str, TableResult]:

@@ -102,19 +102,38 @@ DIAMOND = """
     """
 
 
-def test_a_diamond_is_one_unit_that_this_version_cannot_run(tmp_path):
+def test_a_diamond_is_one_unit_whose_members_are_told_apart(tmp_path):
     found = plan(tmp_path, DIAMOND)
     (unit,) = found.refreshes
     assert (unit.unit, unit.kind.value) == ("group_c", "group")
     assert [table.name for table in unit.tables] == ["a", "b", "c"]
     assert found.warnings == ()
-    (blocker,) = found.blockers
-    assert str(blocker.problem).replace(f"{tmp_path}/", "") == (
-        "p.yaml:4:3: 'a', 'b' and 'c' form a diamond that is to be published in one commit, which this version cannot "
-        "do yet. Set diamond_consistency: none to publish its tables one by one."
-    )
-    with pytest.raises(DefinitionError):
-        found.refuse_if_blocked()
+    assert [(part.unit, part.kind.value, part.upstream) for part in unit.parts] == [
+        ("a", "table", ()),
+        ("b", "table", ()),
+        ("c", "table", ("a", "b")),
+    ]
+    assert all(table.tolerates == () for table in unit.tables)
+
+
+def test_a_cycle_inside_of_a_diamond_is_one_member_with_its_own_cap(tmp_path):
+    text = """
+        pipeline: p
+        allow_circular: true
+        sources: [s]
+        stream_tables:
+          a: {query: SELECT x FROM s}
+          r: {query: SELECT x FROM s UNION SELECT x FROM q, max_fixpoint_iterations: 7}
+          q: {query: SELECT DISTINCT x FROM r}
+          z: {query: "SELECT a.x FROM a JOIN q ON a.x = q.x"}
+    """
+    (unit,) = plan(tmp_path, text).refreshes
+    assert [(part.unit, part.kind.value, part.upstream, part.max_iterations) for part in unit.parts] == [
+        ("a", "table", (), 100),
+        ("cycle_q", "cycle", (), 7),
+        ("z", "table", ("a", "cycle_q"), 100),
+    ]
+    assert [table.name for table in unit.parts[1].tables] == ["q", "r"]
 
 
 def test_one_member_that_says_none_dissolves_a_diamond_and_is_named(tmp_path):
@@ -124,9 +143,14 @@ def test_one_member_that_says_none_dissolves_a_diamond_and_is_named(tmp_path):
         "'a', 'b' and 'c' form a diamond, but are published one by one, because 'b' has diamond_consistency: none; "
         "for a while a reader may see them at different versions.",
     )
-    assert found.blockers == ()
     (group,) = found.groups
     assert not group.atomic
+    # Its convergence point goes on without an arm that failed; the arms wait for nobody.
+    assert {table.name: table.tolerates for table in found.tables} == {
+        "a": (),
+        "b": (),
+        "c": ("default.a", "default.b"),
+    }
 
 
 def test_a_diamond_that_nobody_wants_atomic_gets_no_warning(tmp_path):
@@ -136,12 +160,19 @@ def test_a_diamond_that_nobody_wants_atomic_gets_no_warning(tmp_path):
     assert found.warnings == ()
 
 
-def test_a_large_diamond_is_told_in_short(tmp_path):
-    arms = "".join(f"  a{number}: {{query: SELECT * FROM s}}\n" for number in range(8))
-    joined = ", ".join(f"a{number}" for number in range(8))
-    text = f"pipeline: p\nsources: [s]\nstream_tables:\n{arms}  z: {{query: 'SELECT * FROM {joined}'}}\n"
-    (blocker,) = plan(tmp_path, text).blockers
-    assert blocker.message.startswith("'a0', 'a1', 'a2', 'a3', 'a4', 'a5' and 3 more form a diamond")
+def test_the_dag_ticks_at_the_fastest_schedule_and_the_pin_knows_who_is_slower(tmp_path):
+    text = """
+        pipeline: p
+        schedule: 1h
+        sources: [s]
+        stream_tables:
+          a: {query: SELECT * FROM s, schedule: 5m}
+          b: {query: SELECT * FROM s}
+          c: {query: SELECT * FROM s, schedule: 300s}
+    """
+    found = plan(tmp_path, text)
+    assert (found.schedule, found.ticks, found.asset_scheduled) == ("1h", "5m", False)
+    assert found.pin.schedules == {"default.b": "1h"}
 
 
 BROKEN = {

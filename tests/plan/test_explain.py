@@ -91,8 +91,6 @@ def test_text_reads_well(tmp_path):
         f"  refresh  y  stratum 1  DIFFERENTIAL (AUTO: {FROM_CHANGES})",
         "           reads t (default.t) [non-monotone], x [non-monotone]",
         "           schedule 1h",
-        "  not yet  stream table 'y': its schedule is '1h' and the pipeline's is '5m'; this version cannot run a "
-        "schedule per table yet. Leave it out.",
         "",
         "Pipeline b (b.yaml): 2 tables, no schedule",
         "  pin      y (default.y of another pipeline)",
@@ -108,7 +106,7 @@ def test_text_reads_well(tmp_path):
 
 
 def test_good_folders_end_without_a_blank_line(tmp_path):
-    assert explain_text(planned(tmp_path, {"a.yaml": FILES["a.yaml"]}))[-1].startswith("  not yet")
+    assert explain_text(planned(tmp_path, {"a.yaml": FILES["a.yaml"]}))[-1] == "           schedule 1h"
 
 
 def test_units_of_several_tables_are_lists_in_the_order(tmp_path):

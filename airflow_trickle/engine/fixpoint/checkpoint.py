@@ -140,11 +140,6 @@ class Checkpoint:
             stagings.discard(self.run.lake, self.staging)
             delete_folder(self.io, self.staging.table_location)
 
-    def clean(self) -> None:
-        """Remove the files after the commit has removed the record."""
-        if self.staging is not None:
-            delete_folder(self.io, self.staging.table_location)
-
 
 def open_checkpoint(
     run: UnitRun, decision: UnitDecision, leases: Mapping[str, Lease], interrupt: Callable[[str], object]

@@ -22,13 +22,13 @@ from airflow_trickle.engine.fixpoint.unit import UnitRun
 from airflow_trickle.engine.full import input_at
 from airflow_trickle.engine.holds import hold_of
 from airflow_trickle.engine.phases import Phase, Phases
-from airflow_trickle.engine.record import Refresh, note_progress, note_waiting
+from airflow_trickle.engine.publishing import AT_ONCE, Publishing
+from airflow_trickle.engine.record import Refresh, note_waiting, outcome_of
 from airflow_trickle.engine.work import drop_views
 from airflow_trickle.errors import NonConvergence
 from airflow_trickle.lakehouse import staging as stagings
 from airflow_trickle.lakehouse.catalog import Lakehouse
-from airflow_trickle.lakehouse.leases import Lease, holding, require
-from airflow_trickle.lakehouse.state import published_by
+from airflow_trickle.lakehouse.leases import Lease
 from airflow_trickle.plan.steps import RefreshStep
 from airflow_trickle.results import Iteration, Mode, Status, TableResult
 from airflow_trickle.spark.active import activated, configured
@@ -49,6 +49,7 @@ def refresh_cycle(
     spark: SparkProvider,
     full_refresh: bool,
     progress: Callable[[Iteration], None],
+    publishing: Publishing = AT_ONCE,
 ) -> tuple[TableResult, ...]:
     """Bring the tables of a cycle, or one with recursion in its query, to their fixed point at the pinned world.
 
@@ -57,8 +58,10 @@ def refresh_cycle(
         TrickleError: it could not be refreshed; nothing was published.
     """
     began, counter, phases = clock.now(), time.monotonic(), Phases()
-    tables = {table.identifier: Refresh(lake, table, tick, spark, began, counter, phases) for table in step.tables}
-    run = UnitRun(lake, step, tick, spark, tables, phases, progress)
+    tables = {
+        table.identifier: Refresh(lake, table, tick, spark, began, counter, phases, publishing) for table in step.tables
+    }
+    run = UnitRun(lake, step, tick, spark, tables, phases, progress, publishing)
     with phases.phase(Phase.PIN):
         decision = decide_unit(lake, step, tick, full_refresh=full_refresh)
     if (done := _already_done(run, decision)) is not None:
@@ -66,7 +69,7 @@ def refresh_cycle(
     left = [one for name in tables for one in stagings.leftovers(lake, identifier=name)]
     if decision.kind in (Decision.IDLE, Decision.SKIP) and not left:
         return _untouched(run, decision)
-    with holding(lake, list(tables), run.first.holder) as leases:
+    with publishing.holding(lake, list(tables), run.first.holder) as leases:
         # Somebody may have suspended a table between the first look and the lease.
         if (hold := hold_of(lake, step)) is not None:
             return hold.results(step)
@@ -113,6 +116,7 @@ def _session(run: UnitRun, decision: UnitDecision) -> Iterator[SparkSession]:
     size = sum(input_at(run.lake, name, version).size for name, version in target.inputs.items())
     # Plans inside a loop are small and many: what adapting them costs is more than what it gains.
     settings = {**loop_conf(size), "spark.sql.adaptive.enabled": "false"}
+    own = {key: value for table in run.step.tables for key, value in table.spark_conf.items()}
     if run.spark.borrowed:
         settings = {**SESSION_SETTINGS, **settings}
     try:
@@ -120,6 +124,7 @@ def _session(run: UnitRun, decision: UnitDecision) -> Iterator[SparkSession]:
             explained(run.first.step, run.lake.catalog.properties.get("warehouse", "")),
             activated(session),
             configured(session, settings, put_back=run.spark.borrowed),
+            configured(session, own, put_back=True),
         ):
             yield session
     finally:
@@ -129,24 +134,22 @@ def _session(run: UnitRun, decision: UnitDecision) -> Iterator[SparkSession]:
 
 def _advance(run: UnitRun, decision: UnitDecision, leases: Mapping[str, Lease]) -> None:
     """Note how far the inputs were read; no row changed."""
-    with run.lake.database.transaction() as connection:
-        for name, one in decision.tables.items():
-            require(run.lake, connection, leases[name])
-            published, kept = one.published, None
-            if published is not None and published.frontier is not None and published.definition is not None:
-                kept = ranks.carried(published.kept, published.definition, published.frontier, one.target)
-            note_progress(run.tables[name], connection, one, kept=kept)
+    results = {result.table: result for result in _untouched(run, decision)}
+    outcomes = []
+    for name, one in decision.tables.items():
+        published, kept, table = one.published, None, run.tables[name]
+        if published is not None and published.frontier is not None and published.definition is not None:
+            kept = ranks.carried(published.kept, published.definition, published.frontier, one.target)
+        outcomes.append(outcome_of(table, one, results[table.step.name], kept=kept))
+    run.publishing.publish(run.lake, outcomes, leases)
 
 
 def _already_done(run: UnitRun, decision: UnitDecision) -> tuple[TableResult, ...] | None:
     """What an earlier attempt of this very tick did, if it got as far as the commit."""
     found = []
     for name, one in decision.tables.items():
-        published, step = one.published, run.tables[name].step
-        if published is None or published.frontier is None or published.tick_id != run.tick.tick_id:
-            return None
-        result = published_by(run.lake, name, run.tick.tick_id)
-        if published.definition != step.definition or result is None:
+        result = run.publishing.done(run.lake, run.tables[name].step, run.tick, one)
+        if result is None:
             return None
         found.append(result)
     log.info("%s was already refreshed by an earlier attempt of this tick.", run.step.unit)

@@ -21,6 +21,11 @@ class UnitDecision:
     #: Whether the published rows of all tables are those of these very queries at one state of the inputs.
     from_changes: bool
 
+    @property
+    def stray(self) -> bool:
+        """Whether an input of one of them was not brought to the world of this tick."""
+        return any(one.stray for one in self.tables.values())
+
 
 def outside_inputs(step: RefreshStep) -> tuple[InputRef, ...]:
     """What the tables of a unit read that is not one of them."""

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from pyiceberg.manifest import DataFile
-from sqlalchemy import Connection
 
 from airflow_trickle.engine.decide import Decision
 from airflow_trickle.engine.fixpoint.checkpoint import Checkpoint
@@ -19,19 +18,19 @@ from airflow_trickle.engine.fixpoint.solve import Solution
 from airflow_trickle.engine.fixpoint.tables import TableChanges
 from airflow_trickle.engine.fixpoint.unit import UnitRun
 from airflow_trickle.engine.full import Difference, difference, layout_of, netted, shaped, target_for
-from airflow_trickle.engine.kept import forget_files
+from airflow_trickle.engine.kept import superfluous
+from airflow_trickle.engine.outcome import Outcome, Passes, Unneeded
 from airflow_trickle.engine.phases import Phase
-from airflow_trickle.engine.record import Refresh, add_history, note_progress, summary_of
+from airflow_trickle.engine.record import Refresh, outcome_of, summary_of
 from airflow_trickle.engine.small_change import SmallChange
 from airflow_trickle.engine.small_write import write_small
 from airflow_trickle.engine.write import Written, write_all, write_difference
 from airflow_trickle.errors import TrickleError
 from airflow_trickle.lakehouse import staging as stagings
 from airflow_trickle.lakehouse.columns import same_columns
-from airflow_trickle.lakehouse.commit import Staged, Target, commit, stage, stage_together
-from airflow_trickle.lakehouse.files import delete_folder, make_folder
-from airflow_trickle.lakehouse.iterations import write_iterations
-from airflow_trickle.lakehouse.leases import Lease, require
+from airflow_trickle.lakehouse.commit import Staged, Target, stage, stage_together
+from airflow_trickle.lakehouse.files import make_folder
+from airflow_trickle.lakehouse.leases import Lease
 from airflow_trickle.lakehouse.snapshots import files_of
 from airflow_trickle.results import Status, TableResult
 
@@ -54,7 +53,6 @@ class _Table:
     deleted: int = 0
     kept: Ranks | None = None
     staged: Staged | None = None
-    result: TableResult | None = None
 
     @property
     def epoch(self) -> int:
@@ -180,35 +178,15 @@ class _Publisher:
         staged = stage_together([lambda table=table: self._stage(table) for table in moved])  # type: ignore[misc]
         for table, one in zip(moved, staged, strict=True):
             table.staged = one
-        for table in self.tables.values():
-            table.result = self._result(table)
-
-        def also(connection: Connection) -> None:
-            for table in self.tables.values():
-                self._note(connection, table)
-            if self.point.staging is not None:
-                stagings.finish(self.run.lake, connection, self.point.staging)
-            unit, tick = self.run.step.unit, self.run.tick
-            write_iterations(
-                self.run.lake,
-                connection,
-                pipeline=tick.pipeline,
-                tick_id=tick.tick_id,
-                unit=unit,
-                trace=self.solution.trace,
-            )
-
-        commit(self.run.lake, staged, also)
-        self.point.clean()
-        for table in self.tables.values():
-            if table.staged is None:
-                delete_folder(table.target.table.io, table.staging.data_folder)
-            if table.decision.published is not None:
-                stay = table.kept.files if table.kept is not None else []
-                forget_files(table.decision.published.kept, stay, table.target.table.io)
-        order = [table.identifier for table in self.run.step.tables]
-        found = [self.tables[name].result for name in order]
-        return tuple(result for result in found if result is not None)
+        passes = Passes(self.run.step.unit, tuple(self.solution.trace))
+        outcomes = [self._outcome(table, passes) for table in self.tables.values()]
+        # The passes are those of the unit: one of its tables tells of them.
+        outcomes[1:] = [replace(outcome, passes=None) for outcome in outcomes[1:]]
+        self.run.publishing.publish(self.run.lake, outcomes, self.leases)
+        with suppress(TrickleError, OSError):  # no retry needs it any more; what cannot be removed is in nobody's way
+            self.point.discard()
+        found = {outcome.identifier: outcome.result for outcome in outcomes}
+        return tuple(found[table.identifier] for table in self.run.step.tables)
 
     def _stage(self, table: _Table) -> Staged:
         assert table.written is not None  # noqa: S101 - asked before
@@ -252,14 +230,19 @@ class _Publisher:
             phases=phases.seconds,
         )
 
-    def _note(self, connection: Connection, table: _Table) -> None:
-        assert table.result is not None  # noqa: S101 - made before the commit
+    def _outcome(self, table: _Table, passes: Passes) -> Outcome:
         run, one = table.run, table.decision
-        require(self.run.lake, connection, table.lease)
-        if table.staged is None:
-            stagings.finish(self.run.lake, connection, table.staging)
-        kept = None if table.kept is None else table.kept.as_json(run.step.definition, one.target)
-        mode, passes = self.solution.mode, len(self.solution.trace)
-        note_progress(run, connection, one, table.staged, table.epoch, mode=mode, kept=kept, iterations=passes)
-        action = "NO_CHANGE" if table.staged is None else "REFRESH" if one.published else "INITIALIZE"
-        add_history(run, connection, table.result, action)
+        before = one.published.kept if one.published is not None else None
+        return outcome_of(
+            run,
+            one,
+            self._result(table),
+            action="NO_CHANGE" if table.staged is None else "REFRESH" if one.published else "INITIALIZE",
+            wrote=table.staged or table.staging,
+            kept=None if table.kept is None else table.kept.as_json(run.step.definition, one.target),
+            passes=passes,
+            unneeded=Unneeded(
+                superfluous(before, table.kept.files if table.kept is not None else ()),
+                (table.staging.data_folder,) if table.staged is None else (),
+            ),
+        )

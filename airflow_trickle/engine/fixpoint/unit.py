@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from airflow_trickle.engine.phases import Phases
+from airflow_trickle.engine.publishing import AT_ONCE, Publishing
 from airflow_trickle.engine.record import Refresh
 from airflow_trickle.lakehouse.catalog import Lakehouse
 from airflow_trickle.plan.steps import RefreshStep
@@ -26,6 +27,7 @@ class UnitRun:
     tables: Mapping[str, Refresh]
     phases: Phases
     progress: Callable[[Iteration], None]
+    publishing: Publishing = AT_ONCE
     views: list[str] = field(default_factory=list)
 
     @property

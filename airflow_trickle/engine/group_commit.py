@@ -1,0 +1,118 @@
+"""Publishing an atomic group: all that its members have staged, in one transaction, or nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from sqlalchemy import Connection
+
+from airflow_trickle.engine.outcome import Outcome, commit_outcomes
+from airflow_trickle.errors import CommitConflict
+from airflow_trickle.lakehouse.catalog import Lakehouse
+from airflow_trickle.lakehouse.leases import Lease, unclaim
+from airflow_trickle.lakehouse.prepared import drop_prepared
+from airflow_trickle.lakehouse.snapshots import Version
+from airflow_trickle.lakehouse.state import Frontier, TableStatus, read_status
+from airflow_trickle.plan.steps import RefreshStep
+from airflow_trickle.results import TableResult
+from airflow_trickle.tick import Tick
+
+
+def latest_epoch(lake: Lakehouse, step: RefreshStep) -> int:
+    """How many commits a group has had; one that gained or lost members goes on counting."""
+    known = read_status(lake, [table.identifier for table in step.tables]).values()
+    return max((status.group_epoch or 0 for status in known), default=0)
+
+
+def commit_members(
+    lake: Lakehouse, step: RefreshStep, tick: Tick, outcomes: Mapping[str, Outcome], leases: Mapping[str, Lease]
+) -> tuple[TableResult, ...]:
+    """Publish what the members have staged; the group's epoch goes up if a table of it changed.
+
+    Raises:
+        CommitConflict: something is not as it was when it was staged; nothing was published.
+    """
+    statuses = read_status(lake, [table.identifier for table in step.tables])
+    check_agreement(step, outcomes, statuses)
+    before = max((status.group_epoch or 0 for status in statuses.values()), default=0)
+    epoch = before + any(outcome.staged is not None for outcome in outcomes.values())
+    for outcome in outcomes.values():
+        _check_epoch(outcome, epoch)
+    # Before its first commit a group has no epoch.
+    columns = {"group_name": step.unit, "group_epoch": epoch} if epoch else {}
+    final = [
+        replace(
+            outcome,
+            # Of a table that was never refreshed and is not now, there is nothing to say.
+            status={**outcome.status, **columns} if outcome.status or name in statuses else {},
+            result=outcome.result.model_copy(update={"group_epoch": epoch or None}),
+        )
+        for name, outcome in outcomes.items()
+    ]
+
+    def also(connection: Connection) -> None:
+        drop_prepared(lake, connection, outcomes)
+        unclaim(lake, connection, tick.tick_id, outcomes)
+
+    commit_outcomes(lake, final, leases, also)
+    results = {outcome.identifier: outcome.result for outcome in final}
+    return tuple(results[table.identifier] for table in step.tables)
+
+
+def check_agreement(step: RefreshStep, outcomes: Mapping[str, Outcome], statuses: Mapping[str, TableStatus]) -> None:
+    """Refuse a group whose members were not computed from the very states of each other that would be published.
+
+    That happens only if a member was staged anew after others had read it.
+    """
+    for part in step.parts:
+        own = {table.identifier for table in part.tables}
+        for table in part.tables:
+            frontier = _frontier(outcomes[table.identifier], statuses.get(table.identifier))
+            for ref in table.inputs:
+                if ref.identifier in own or ref.identifier not in outcomes or frontier is None:
+                    continue
+                read, will_be = frontier.inputs.get(ref.identifier), _version(outcomes[ref.identifier], statuses)
+                if read != will_be:
+                    raise _stale(step, table.name, ref.name, table.identifier)
+
+
+def _frontier(outcome: Outcome, status: TableStatus | None) -> Frontier | None:
+    said = outcome.status.get("frontier")
+    if said is not None:
+        return said if isinstance(said, Frontier) else Frontier.from_json(said)
+    return status.frontier if status is not None else None
+
+
+def _version(outcome: Outcome, statuses: Mapping[str, TableStatus]) -> Version | None:
+    """The state of a table after the commit."""
+    if outcome.status.get("schema_id") is not None:
+        return Version(outcome.status["snapshot_id"], outcome.status["schema_id"])
+    status = statuses.get(outcome.identifier)
+    return Version(status.snapshot_id, status.schema_id) if status and status.schema_id is not None else None
+
+
+def _check_epoch(outcome: Outcome, epoch: int) -> None:
+    """Refuse a snapshot that would tell of another epoch than the one it is published with."""
+    snapshot = outcome.staged.table.current_snapshot() if outcome.staged is not None else None
+    if snapshot is None or snapshot.summary is None:
+        return
+    if snapshot.summary.additional_properties.get("trickle.group-epoch") != str(epoch):
+        raise CommitConflict(
+            f"Table {outcome.identifier} was staged for another commit of its group; nothing was published. Clear the "
+            f"tasks of the group to run them again.",
+            [outcome.identifier],
+        )
+
+
+def _stale(step: RefreshStep, reader: str, read: str, identifier: str) -> CommitConflict:
+    return CommitConflict(
+        f"'{reader}' of group '{step.unit}' was staged from another state of '{read}' than the one that is about to be "
+        f"published, so nothing was. Clear the tasks of the group to run them again.",
+        [identifier],
+    )
+
+
+def parts_without(step: RefreshStep, staged: Sequence[str]) -> list[RefreshStep]:
+    """The members of a group that have not staged anything, upstream first."""
+    return [part for part in step.parts if any(table.identifier not in staged for table in part.tables)]

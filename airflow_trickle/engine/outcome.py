@@ -1,0 +1,181 @@
+"""What became of a table in a refresh, before it counts: everything that its commit writes, and nothing else.
+
+An outcome is plain data, so that it can be committed by the process that made it, or be kept beside the catalog and be
+committed by another one together with those of other tables.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection
+
+from airflow_trickle import clock
+from airflow_trickle.errors import TrickleError
+from airflow_trickle.lakehouse import staging as stagings
+from airflow_trickle.lakehouse.catalog import Lakehouse
+from airflow_trickle.lakehouse.commit import Staged, commit, require_unmoved
+from airflow_trickle.lakehouse.files import delete_files, delete_folder
+from airflow_trickle.lakehouse.iterations import write_iterations
+from airflow_trickle.lakehouse.leases import Lease, require
+from airflow_trickle.lakehouse.staging import Staging
+from airflow_trickle.lakehouse.state import stored_status, write_history, write_status
+from airflow_trickle.results import Iteration, TableResult
+
+
+@dataclass(frozen=True)
+class Passes:
+    """The passes of a unit that was brought to a fixed point."""
+
+    unit: str
+    trace: tuple[Iteration, ...]
+
+
+@dataclass(frozen=True)
+class Unneeded:
+    """What nobody needs once a table is published."""
+
+    files: tuple[str, ...] = ()
+    folders: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The next state of one table."""
+
+    identifier: str
+    pipeline: str
+    tick_id: str
+    result: TableResult
+    started_at: datetime
+    #: Where the table's metadata was when it was read; None: there was no table.
+    expected: str | None
+    #: The columns of its status that change.
+    status: Mapping[str, Any]
+    #: What the history says; None: nothing.
+    action: str | None = None
+    #: Its next snapshot; None: its rows stay as they are.
+    staged: Staged | None = None
+    #: Where files were written that count from the commit on, if there is no next snapshot.
+    staging: Staging | None = None
+    passes: Passes | None = None
+    unneeded: Unneeded = Unneeded()
+
+    def as_json(self) -> str:
+        """The outcome as text for a state table."""
+        staged = self.staged
+        place = staged.staging if staged is not None else self.staging
+        return json.dumps(
+            {
+                "pipeline": self.pipeline,
+                "result": self.result.model_dump(mode="json"),
+                "started_at": clock.text_of(self.started_at),
+                "expected": self.expected,
+                "status": stored_status(self.status),
+                "action": self.action,
+                "location": staged.location if staged is not None else None,
+                "snapshot_id": staged.snapshot_id if staged is not None else None,
+                "staging": None if place is None else [place.staging_id, place.table_location, place.spark],
+                "unit": self.passes.unit if self.passes is not None else None,
+                "trace": [one.model_dump() for one in self.passes.trace] if self.passes is not None else [],
+                "files": self.unneeded.files,
+                "folders": self.unneeded.folders,
+            }
+        )
+
+
+def outcome_from_json(lake: Lakehouse, identifier: str, tick_id: str, text: str) -> Outcome:
+    """The outcome that `Outcome.as_json` wrote."""
+    said = json.loads(text)
+    staging = None
+    if said["staging"] is not None:
+        staging_id, table_location, spark = said["staging"]
+        staging = Staging(staging_id, identifier, table_location, spark)
+    staged = None
+    if said["location"] is not None and staging is not None:
+        location, snapshot = said["location"], said["snapshot_id"]
+        table = lake.table_at(identifier, location)
+        staged, staging = Staged(identifier, staging, said["expected"], location, snapshot, table), None
+    trace = tuple(Iteration(**one) for one in said["trace"])
+    return Outcome(
+        identifier=identifier,
+        pipeline=said["pipeline"],
+        tick_id=tick_id,
+        result=TableResult.model_validate(said["result"]),
+        started_at=clock.moment_of(said["started_at"]),
+        expected=said["expected"],
+        status=said["status"],
+        action=said["action"],
+        staged=staged,
+        staging=staging,
+        passes=Passes(said["unit"], trace) if said["unit"] is not None else None,
+        unneeded=Unneeded(tuple(said["files"]), tuple(said["folders"])),
+    )
+
+
+def commit_outcomes(
+    lake: Lakehouse,
+    outcomes: Sequence[Outcome],
+    leases: Mapping[str, Lease],
+    also: Callable[[Connection], None] = lambda _connection: None,
+) -> None:
+    """Make the next states of some tables count, all in one transaction, and remove what nobody needs then.
+
+    Raises:
+        CommitConflict: a table was changed or taken over by somebody else meanwhile; nothing was published.
+    """
+
+    def noted(connection: Connection) -> None:
+        for outcome in sorted(outcomes, key=lambda one: one.identifier):
+            _note(lake, connection, outcome, leases[outcome.identifier])
+        also(connection)
+
+    commit(lake, [one.staged for one in outcomes if one.staged is not None], noted)
+    for outcome in outcomes:
+        forget_unneeded(lake, outcome)
+
+
+def _note(lake: Lakehouse, connection: Connection, outcome: Outcome, lease: Lease) -> None:
+    require(lake, connection, lease)
+    if outcome.staged is None:
+        require_unmoved(lake, connection, outcome.identifier, outcome.expected)
+    if outcome.staging is not None:
+        stagings.finish(lake, connection, outcome.staging)
+    if outcome.status:
+        write_status(lake, connection, outcome.identifier, **outcome.status)
+    if outcome.action is not None:
+        write_history(
+            lake,
+            connection,
+            outcome.result,
+            identifier=outcome.identifier,
+            pipeline=outcome.pipeline,
+            tick_id=outcome.tick_id,
+            action=outcome.action,
+            started_at=outcome.started_at,
+        )
+    if outcome.passes is not None:
+        write_iterations(
+            lake,
+            connection,
+            pipeline=outcome.pipeline,
+            tick_id=outcome.tick_id,
+            unit=outcome.passes.unit,
+            trace=outcome.passes.trace,
+        )
+
+
+def forget_unneeded(lake: Lakehouse, outcome: Outcome) -> None:
+    """Delete what a committed outcome made superfluous; what cannot be deleted is in nobody's way."""
+    files, folders = outcome.unneeded.files, outcome.unneeded.folders
+    for folder in folders:
+        with suppress(OSError, TrickleError):
+            delete_folder(lake.io({}, folder), folder)
+    if files:
+        with suppress(OSError, TrickleError):
+            delete_files(lake.io({}, files[0]), list(files))

@@ -1,0 +1,65 @@
+"""How a refresh makes its outcome count: at once, or together with the other tables of an atomic group."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from typing import TYPE_CHECKING, Protocol
+
+from airflow_trickle.engine.outcome import Outcome, commit_outcomes
+from airflow_trickle.lakehouse.catalog import Lakehouse
+from airflow_trickle.lakehouse.leases import Lease, holding
+from airflow_trickle.lakehouse.state import published_by
+from airflow_trickle.results import TableResult
+
+if TYPE_CHECKING:
+    from airflow_trickle.engine.decide import Decision
+    from airflow_trickle.plan.steps import TableStep
+    from airflow_trickle.tick import Tick
+
+
+class Publishing(Protocol):
+    """What a refresh asks of whoever publishes it."""
+
+    def holding(self, lake: Lakehouse, identifiers: list[str], holder: str) -> AbstractContextManager[dict[str, Lease]]:
+        """The leases of the tables, for the length of a block."""
+        ...
+
+    def done(self, lake: Lakehouse, step: TableStep, tick: Tick, decision: Decision) -> TableResult | None:
+        """What an earlier attempt of this very tick did for a table, if it got that far."""
+        ...
+
+    def publish(self, lake: Lakehouse, outcomes: Sequence[Outcome], leases: Mapping[str, Lease]) -> None:
+        """Make outcomes count, or see to it that they will."""
+        ...
+
+    @property
+    def summary(self) -> Mapping[str, str]:
+        """What the snapshots say of it."""
+        ...
+
+
+class AtOnce:
+    """Publishes a unit by itself."""
+
+    summary: Mapping[str, str] = {}
+
+    @contextmanager
+    def holding(self, lake: Lakehouse, identifiers: list[str], holder: str) -> Iterator[dict[str, Lease]]:
+        """Leases of this process."""
+        with holding(lake, identifiers, holder) as leases:
+            yield leases
+
+    def done(self, lake: Lakehouse, step: TableStep, tick: Tick, decision: Decision) -> TableResult | None:
+        """What was committed for this tick."""
+        published = decision.published
+        if published is None or published.frontier is None or published.tick_id != tick.tick_id:
+            return None
+        return published_by(lake, step.identifier, tick.tick_id) if published.definition == step.definition else None
+
+    def publish(self, lake: Lakehouse, outcomes: Sequence[Outcome], leases: Mapping[str, Lease]) -> None:
+        """Commit, in one transaction."""
+        commit_outcomes(lake, outcomes, leases)
+
+
+AT_ONCE = AtOnce()
