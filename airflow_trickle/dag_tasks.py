@@ -191,6 +191,9 @@ class PipelineTasks:
         cleanup = GroupCleanupOperator(task_id=ids["cleanup"], doc_md=doc, **common)
         for part in step.parts:
             _after(stages[part.unit], [stages[unit] for unit in part.upstream] or [begin])
+            if not part.upstream:
+                # Airflow wants it so behind a setup, which is all that these wait for.
+                stages[part.unit].trigger_rule = TriggerRule.ALL_SUCCESS
         _after(commit, stages.values())
         _after(cleanup, [commit])
         begin.as_setup()  # type: ignore[no-untyped-call]

@@ -114,7 +114,8 @@ def test_an_atomic_diamond_is_a_task_group_from_begin_to_cleanup(write: Write) -
     rules = {task.task_id: task.trigger_rule.value for task in dag.tasks}
     assert rules["group_both.commit"] == "none_failed_min_one_success"
     assert rules["group_both.cleanup"] == "all_done_setup_success"
-    assert {rules[name] for name in ("left_arm", "both", "after")} == {"none_failed"}
+    assert {rules[name] for name in ("both", "after")} == {"none_failed"}
+    dag.validate_setup_teardown()
 
 
 def test_only_the_commit_of_a_group_updates_its_assets(write: Write) -> None:

@@ -40,7 +40,7 @@ allow_circular: true
 sources: [edges]
 stream_tables:
   reach: {query: "SELECT src, dst FROM edges UNION SELECT r.src, h.dst FROM reach AS r JOIN hop AS h ON r.dst = h.src"}
-  hop: {query: SELECT DISTINCT src, dst FROM reach}
+  hop: {query: "SELECT DISTINCT src, dst FROM reach"}
   nodes: {query: SELECT DISTINCT src AS n FROM edges}
   far: {query: "SELECT n.n, COUNT(*) AS reached FROM nodes AS n JOIN hop AS h ON h.src = n.n GROUP BY n.n"}
   ends: {query: "SELECT n.n FROM nodes AS n WHERE NOT EXISTS (SELECT 1 FROM hop AS h WHERE h.dst = n.n)"}
@@ -285,7 +285,7 @@ def test_a_pipeline_runs_when_a_table_of_another_one_changed_and_only_then(stack
     assert stack.api.call("GET", f"/dags/report/dagRuns/{followed}")["run_type"] == "asset_triggered"
     assert stack.api.wait_for_run("report", followed, seconds=_SECONDS) == "success"
     assert rows(catalog, "summary") == [(len(rows(catalog, "d")),)]
-    events = stack.api.call("GET", "/assets/events", params={"limit": 1, "order_by": "-id"})["asset_events"]
+    events = stack.api.call("GET", "/assets/events", params={"limit": 1, "order_by": "-timestamp"})["asset_events"]
     assert {"rows_inserted", "epoch", "snapshot_id"} < set(events[0]["extra"]), json.dumps(events)
 
     count = stack.api.count_runs("report")

@@ -266,7 +266,7 @@ def test_a_cycle_that_does_not_settle_holds_the_whole_group(world: World) -> Non
 def test_with_none_a_failing_branch_holds_nobody_up_and_the_meeting_point_says_so(shop: World) -> None:
     shop.define(DIAMOND, diamonds="none")
     shop.tick()
-    shop.append("s", {"k": 2, "x": 0})
+    shop.append("s", {"k": 2, "x": 0}, {"k": 2, "x": 5})
 
     with pytest.raises(TickFailed) as raised:
         shop.tick()
@@ -276,7 +276,7 @@ def test_with_none_a_failing_branch_holds_nobody_up_and_the_meeting_point_says_s
     assert (results["b"].error, results["b"].rows_inserted) == (None, 1)
     assert "its inputs disagree: c was not refreshed in this tick, so the last state is read" in results["d"].reason
     # d is what its query says over the new b and the old c.
-    expected = {(1, 6, 2, 75.0), (2, 5, 1, 20.0)}
+    expected = {(1, 6, 2, 75.0), (2, 10, 1, 20.0)}
     assert set(shop.rows("d")) == expected
     shop.delete("s", "x = 0")
     shop.tick()
