@@ -52,7 +52,7 @@ def period(schedule: str | None) -> float:
         return math.inf
     if schedule == ASSET:
         return 0.0
-    text = _PRESETS.get(schedule, schedule)
+    text = as_cron(schedule)
     if len(text.split()) == 1:
         return parse_duration(text).total_seconds()
     minutes, hours, *_ = cron_numbers(text)
@@ -60,8 +60,23 @@ def period(schedule: str | None) -> float:
     return _CYCLE_DAYS * 86400 / runs if runs else math.inf
 
 
+def as_cron(schedule: str) -> str:
+    """A preset as the cron expression that it stands for; anything else as it is."""
+    return _PRESETS.get(schedule, schedule)
+
+
 def _days(cron: str) -> int:
     """How many days of the cycle a cron expression names."""
+    named = days_of(cron)
+    return sum(named(_CYCLE_START + timedelta(days=number)) for number in range(_CYCLE_DAYS))
+
+
+def days_of(cron: str) -> Callable[[date], bool]:
+    """Tells of a day whether a cron expression names it.
+
+    >>> days_of("0 6 1 * mon")(date(2026, 6, 1))
+    True
+    """
     _, _, month_days, months, week_days = cron_numbers(cron)
     _, _, any_day, _, any_week_day = ("*" in field.split(",") for field in cron.split())
 
@@ -71,12 +86,10 @@ def _days(cron: str) -> int:
         # Sunday is both 0 and 7 to cron, and 7 to Python.
         by_week = not week_days.isdisjoint({day.isoweekday(), day.isoweekday() % 7})
         # Cron's own rule: if both are restricted, either of them is enough.
-        if any_day or any_week_day:
-            return by_month and by_week
-        return by_month or by_week
+        either = by_month and by_week if any_day or any_week_day else by_month or by_week
+        return day.month in months and either
 
-    days = (_CYCLE_START + timedelta(days=number) for number in range(_CYCLE_DAYS))
-    return sum(day.month in months and named(day) for day in days)
+    return named
 
 
 def effective_schedules(
