@@ -8,7 +8,7 @@ import pytest
 
 from airflow_trickle.lakehouse.catalog import open_lakehouse
 from tests.cli.conftest import Shell
-from tests.engine.past import YAML, Past
+from tests.engine.restate.past import YAML, Past
 
 FIRST = "2026-01-01T01:00:00.000000+00:00"
 SECOND = "2026-01-01T02:00:00.000000+00:00"

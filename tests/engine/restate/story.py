@@ -8,7 +8,9 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
-from airflow_trickle import Pipeline, RestatedTable, TableResult, clock
+from airflow_trickle import Mode, Pipeline, RestatedTable, TableResult, clock
+from airflow_trickle.lakehouse.catalog import open_lakehouse
+from airflow_trickle.lakehouse.state import read_status
 from tests.engine.world import World
 
 Rows = Counter[tuple[Any, ...]]
@@ -51,3 +53,18 @@ class Story:
 def judged(queries: Mapping[str, str]) -> Callable[[World], dict[str, Rows]]:
     """DuckDB's answers to the queries of all tables, over the sources as they are."""
     return lambda world: {name: world.judge(f"SELECT * FROM {name}", **queries) for name in queries}
+
+
+def modes(results: Mapping[str, TableResult]) -> set[Mode]:
+    return {result.mode for result in results.values()}
+
+
+def from_changes(all_results: list[dict[str, TableResult]]) -> None:
+    """No table was computed in full, and none was left out."""
+    for results in all_results:
+        assert modes(results) <= {Mode.DIFFERENTIAL, Mode.NO_DATA}, results
+
+
+def statuses() -> dict[str, Any]:
+    with open_lakehouse("trickle") as lake:
+        return {status.name: status for status in read_status(lake).values()}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections import Counter
 from collections.abc import Mapping
 from decimal import Decimal
 from pathlib import Path
@@ -20,7 +19,7 @@ from airflow_trickle.runner import run_tick
 from airflow_trickle.spark.session import SparkProvider
 from airflow_trickle.spark.target import target_from_environment
 from tests.databases import new_database
-from tests.engine.story import Rows, Story, judged
+from tests.engine.restate.story import Story, from_changes, judged, modes, statuses
 from tests.engine.world import World
 
 ORDERS = pa.schema([("id", pa.int64()), ("customer", pa.string()), ("amount", pa.decimal128(12, 2))])
@@ -75,21 +74,6 @@ def told(
 
 def define(world: World, queries: Mapping[str, str]) -> None:
     world.define(dict(queries), **{name: DIFFERENTIAL for name in queries})
-
-
-def modes(results: Mapping[str, TableResult]) -> set[Mode]:
-    return {result.mode for result in results.values()}
-
-
-def from_changes(all_results: list[dict[str, TableResult]]) -> None:
-    """No table was computed in full, and none was left out."""
-    for results in all_results:
-        assert modes(results) <= {Mode.DIFFERENTIAL, Mode.NO_DATA}, results
-
-
-def statuses() -> dict[str, Any]:
-    with open_lakehouse("trickle") as lake:
-        return {status.name: status for status in read_status(lake).values()}
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -287,83 +271,3 @@ def test_a_table_that_is_suspended_rests_where_it_was_taken_back_to(world: World
     assert (results["totals"].status, results["totals"].mode) == (Status.SUSPENDED, Mode.SKIPPED)
     assert world.rows("totals") == story.expected[1]["totals"]
     assert results["joined"].mode is not Mode.SKIPPED
-
-
-# --- cycles ---
-
-CYCLE = """\
-pipeline: p
-allow_circular: true
-diamond_consistency: none
-sources: [edges]
-defaults: {refresh_mode: DIFFERENTIAL}
-stream_tables:
-  reached:
-    query: |
-      SELECT dst FROM edges WHERE src = 0
-      UNION
-      SELECT e.dst FROM passed AS p JOIN edges AS e ON e.src = p.dst
-  passed:
-    query: SELECT dst FROM reached WHERE dst % 2 = 0
-  ends:
-    query: SELECT r.dst FROM reached AS r WHERE NOT EXISTS (SELECT 1 FROM edges AS e WHERE e.src = r.dst)
-"""
-EDGES = pa.schema([("src", pa.int64()), ("dst", pa.int64())])
-
-
-def reachable(world: World) -> dict[str, Rows]:
-    """By plain Python."""
-    edges = [
-        (row["src"], row["dst"]) for row in world.outside.load_table("default.edges").scan().to_arrow().to_pylist()
-    ]
-    reached = {dst for src, dst in edges if src == 0}
-    while more := {dst for src, dst in edges if src in reached and src % 2 == 0} - reached:
-        reached |= more
-    ends = reached - {src for src, _ in edges}
-    found = {"reached": reached, "passed": {one for one in reached if one % 2 == 0}, "ends": ends}
-    return {name: Counter((one,) for one in rows) for name, rows in found.items()}
-
-
-@pytest.fixture
-def cycle(world: World) -> Story:
-    chance = random.Random(5)
-    world.source("edges", EDGES, [{"src": 0, "dst": 2}, {"src": 2, "dst": 4}, {"src": 4, "dst": 2}])
-    story = Story(world, reachable)
-    story.chapter()
-    for number in range(9):
-        if number % 3 == 2:  # only `reached` changes
-            world.append("edges", {"src": 0, "dst": 101 + 2 * number})
-        else:
-            world.append("edges", *({"src": chance.randint(0, 9), "dst": chance.randint(1, 12)} for _ in range(2)))
-            world.delete("edges", f"src = {chance.randint(2, 9)} and dst < {chance.randint(3, 9)}")
-        story.chapter()
-    world.yaml.write_text(CYCLE)
-    return story
-
-
-def test_a_cycle_goes_back_and_on_from_there(cycle: Story) -> None:
-    from_changes(cycle.ticks(range(10))[1:])
-    for back in (3, 6, 0):
-        results = cycle.restate(back)
-        assert {result.outcome for result in results.values()} == {Rewind.REWOUND}
-        cycle.check(back, cycle.expected[back])
-        from_changes(cycle.ticks(range(back + 1, 10)))
-
-
-def test_a_cycle_of_which_one_table_has_rested_still_goes_on_from_changes(cycle: Story) -> None:
-    """Both were published by one commit, though only one of them has a snapshot of it."""
-    on_time = cycle.ticks(range(5))
-    assert (on_time[3]["reached"].changed, on_time[3]["passed"].changed) == (True, False)
-    results = cycle.restate(3)
-    assert results["reached"].effective_at == cycle.moments[3]
-    assert results["passed"].effective_at != cycle.moments[3]
-    known = statuses()
-    assert known["passed"].frontier == known["reached"].frontier
-    assert cycle.tick(4)["reached"].mode is Mode.DIFFERENTIAL
-
-
-def test_a_cycle_whose_queries_were_others_is_computed_anew(cycle: Story) -> None:
-    cycle.ticks(range(5))
-    cycle.world.yaml.write_text(CYCLE.replace("dst % 2 = 0", "dst % 2 = 0 AND dst > -1"))
-    cycle.restate(3)
-    assert cycle.tick(4)["reached"].mode is Mode.FULL

@@ -16,7 +16,7 @@ from airflow_trickle.lakehouse import staging as stagings
 from airflow_trickle.lakehouse.catalog import open_lakehouse
 from airflow_trickle.lakehouse.leases import try_acquire
 from tests.databases import new_database
-from tests.engine.past import Past, at, plan_of
+from tests.engine.restate.past import Past, at, plan_of
 
 #: Takes a pipeline back and dies, as by `kill -9`, when the named function is about to run or has just run.
 DIES = textwrap.dedent(

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyiceberg.io.pyarrow import schema_to_pyarrow
 from pyiceberg.schema import Schema
+from pyiceberg.table import Table
 from pyiceberg.types import LongType, NestedField, StringType
 
 from airflow_trickle import Pipeline
@@ -52,6 +53,16 @@ def plan_of(folder: Path, text: str = YAML) -> Plan:
     return Pipeline.load(path).plan
 
 
+def row(n: int) -> dict[str, Any]:
+    return {"n": n, "s": "x" * n}
+
+
+def table(lake: Lakehouse, name: str) -> Table:
+    found = lake.table(f"default.{name}")
+    assert found is not None
+    return found
+
+
 class Past:
     """Publishes states of tables, and looks at them with plain pyiceberg."""
 
@@ -89,6 +100,7 @@ class Past:
         layout: Layout | None = None,
         definition: str | None = None,
         more: Mapping[str, str] | None = None,
+        frontier: Frontier | None = None,
         **status: Any,
     ) -> int:
         """A refresh that replaces all rows of a table; its snapshot."""
@@ -114,7 +126,7 @@ class Past:
         )
         known = read_status(self.lake, [identifier]).get(identifier)
         epoch = (known.epoch if known else 0) + 1
-        frontier, definition = self.frontier(name, number), definition or f"query of {name}"
+        frontier, definition = frontier or self.frontier(name, number), definition or f"query of {name}"
         said = json.loads(frontier.as_json())
         staged = stage(
             self.lake,
