@@ -39,6 +39,8 @@ class Past:
     #: What it has to show, if it can be taken back, and of which snapshot.
     state: Published | None = None
     snapshot: Snapshot | None = None
+    #: Whether nobody can tell any more, since its snapshots of that time are gone.
+    expired: bool = False
 
     @property
     def moves(self) -> bool:
@@ -130,12 +132,8 @@ def _past(
         if is_ours(snapshot) and clock.moment_of(_said(snapshot)["trickle.effective-at"]) <= moment:
             return _at(past, table, snapshot)
     if not lineage.complete:
-        return replace(past, reason=_EXPIRED)
+        return replace(past, expired=True)
     return replace(past, outcome=Rewind.STARTED_OVER, reason="it did not exist then; the next tick computes it anew")
-
-
-#: Stands for what can only be refused, once all tables have been looked at.
-_EXPIRED = "expired"
 
 
 def _at(past: Past, table: Table, snapshot: Snapshot) -> Past:
@@ -160,7 +158,7 @@ def _together(unit: RefreshStep, members: Sequence[Past]) -> list[Past]:
 
 
 def _refuse_expired(plan: Plan, found: Iterable[Past], moment: datetime) -> None:
-    gone = [past for past in found if past.reason == _EXPIRED and past.table is not None]
+    gone = [past for past in found if past.expired]
     if not gone:
         return
     names = ", ".join(past.step.identifier for past in gone)

@@ -108,13 +108,13 @@ def _updates(target: Target, version: Version) -> tuple[TableUpdate, ...]:
     # All files of a stream table are parted alike; one without files takes whatever comes next.
     if len(specs) == 1 and specs != {table.metadata.default_spec_id}:
         updates.append(SetDefaultSpecUpdate(spec_id=specs.pop()))  # type: ignore[call-arg]
-    before = table.metadata.refs.get(MAIN_BRANCH)
-    updates.append(
-        SetSnapshotRefUpdate(
-            **{"ref-name": MAIN_BRANCH, "snapshot-id": version.snapshot_id},
-            type=SnapshotRefType.BRANCH,
-            # How long its snapshots are kept.
-            **before.model_dump(include=_KEEPS, by_alias=True) if before is not None else {},
-        )
-    )
+    updates.append(_main_at(table, version))
     return tuple(updates)
+
+
+def _main_at(table: Table, version: Version) -> SetSnapshotRefUpdate:
+    """The main branch at a snapshot, with what it says of how long its snapshots are kept."""
+    before = table.metadata.refs.get(MAIN_BRANCH)
+    kept = before.model_dump(include=_KEEPS, by_alias=True) if before is not None else {}
+    said = {"ref-name": MAIN_BRANCH, "type": SnapshotRefType.BRANCH, "snapshot-id": version.snapshot_id, **kept}
+    return SetSnapshotRefUpdate.model_validate(said)
