@@ -16,7 +16,7 @@ from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 from pyiceberg.types import LongType, NestedField, StringType
 
-from airflow_trickle import Pipeline
+from airflow_trickle import Pipeline, clock
 from airflow_trickle.lakehouse import staging as stagings
 from airflow_trickle.lakehouse.catalog import Lakehouse
 from airflow_trickle.lakehouse.commit import Target, commit, data_files, new_target, stage
@@ -27,6 +27,7 @@ from airflow_trickle.lakehouse.snapshots import Version, files_of
 from airflow_trickle.lakehouse.state import Frontier, TickRecord, read_status, write_history, write_status, write_tick
 from airflow_trickle.plan.steps import Plan
 from airflow_trickle.results import Mode, Status, TableResult
+from airflow_trickle.tick import Tick
 
 START = datetime(2026, 1, 1, tzinfo=timezone.utc)
 COLUMNS = Schema(NestedField(1, "n", LongType(), required=False), NestedField(2, "s", StringType(), required=False))
@@ -101,10 +102,12 @@ class Past:
         definition: str | None = None,
         more: Mapping[str, str] | None = None,
         frontier: Frontier | None = None,
+        tick: Tick | None = None,
         **status: Any,
     ) -> int:
-        """A refresh that replaces all rows of a table; its snapshot."""
-        identifier, tick_id = f"default.{name}", f"p/{number}"
+        """A refresh that replaces all rows of a table; its snapshot. A tick takes the place of the number's."""
+        identifier = f"default.{name}"
+        tick_id, moment = (f"p/{number}", at(number)) if tick is None else (tick.tick_id, tick.effective_at)
         current = self.lake.table(identifier)
         if current is None:
             target = new_target(self.lake, identifier, schema or COLUMNS, layout=layout)
@@ -139,7 +142,7 @@ class Past:
                 "trickle.world": json.dumps(said["world"]),
                 "trickle.epoch": str(epoch),
                 "trickle.tick": tick_id,
-                "trickle.effective-at": at(number).isoformat(timespec="microseconds"),
+                "trickle.effective-at": clock.text_of(moment),
                 "trickle.definition": definition,
                 **(more or {}),
             },
@@ -153,7 +156,7 @@ class Past:
                 "mode": "FULL",
                 "definition": definition,
                 "frontier": frontier,
-                "effective_at": at(number),
+                "effective_at": moment,
                 "tick_id": tick_id,
                 "metadata_location": staged.location,
                 "snapshot_id": staged.snapshot_id,
@@ -163,7 +166,7 @@ class Past:
             write_status(self.lake, connection, identifier, **{**values, **status})
             result = TableResult(table=name, status=Status.ACTIVE, mode=Mode.FULL, reason="test", epoch=epoch)
             about = {"identifier": identifier, "pipeline": "p", "tick_id": tick_id, "action": "REFRESH"}
-            write_history(self.lake, connection, result, started_at=at(number), **about)
+            write_history(self.lake, connection, result, started_at=moment, **about)
 
         commit(self.lake, [staged], also)
         return staged.snapshot_id
