@@ -13,11 +13,13 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from airflow_trickle.api import Pipeline
     from airflow_trickle.errors import TickFailed, TrickleError
-    from airflow_trickle.results import Mode, Status, TableResult, Verdict, Verification
+    from airflow_trickle.results import Mode, RestatedTable, Rewind, Status, TableResult, Verdict, Verification
 
 __all__ = [
     "Mode",
     "Pipeline",
+    "RestatedTable",
+    "Rewind",
     "Status",
     "TableResult",
     "TickFailed",
@@ -32,6 +34,8 @@ _HOMES = {
     "TickFailed": "errors",
     "TrickleError": "errors",
     "Mode": "results",
+    "RestatedTable": "results",
+    "Rewind": "results",
     "Status": "results",
     "TableResult": "results",
     "Verdict": "results",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from airflow_trickle.errors import DefinitionError, Position, Problem, TrickleError
 from airflow_trickle.plan.build import plan_path
 from airflow_trickle.plan.steps import Plan
-from airflow_trickle.results import Iteration, TableResult, Verification
+from airflow_trickle.results import Iteration, RestatedTable, TableResult, Verification
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -97,6 +97,30 @@ class Pipeline:
         with open_lakehouse(self.plan.catalog) as lake, self._spark(spark) as provider:
             tell = Listeners(starting, done, progress)
             return run_tick(lake, self.plan, provider, as_of=as_of, full_refresh=wanted, tell=tell)
+
+    def restate(self, moment: datetime) -> dict[str, RestatedTable]:
+        """Take all tables back, in one commit, to what they had published by a moment.
+
+        The ticks after it can then run again: with ``tick(as_of=…)`` one by one, or with ``tick()`` all at once.
+
+        Args:
+            moment: with a time zone; the last tick whose effective time is not after it is the last that counts.
+
+        Raises:
+            CannotRestate: the moment makes no sense, lies before the first tick, or is no longer known.
+            ForeignTable: a table was made or changed by somebody else.
+            LeaseHeld: a table is being refreshed.
+        """
+        from airflow_trickle.engine.restate import restate
+        from airflow_trickle.lakehouse.catalog import open_lakehouse
+        from airflow_trickle.spark.session import interrupt_session
+        from airflow_trickle.spark.target import target_from_environment
+
+        def interrupt(session: str) -> int:
+            return interrupt_session(target_from_environment(self.plan.spark_conn_id), session)
+
+        with open_lakehouse(self.plan.catalog) as lake:
+            return restate(lake, self.plan, moment, interrupt=interrupt)
 
     def verify(
         self, tables: Collection[str] = (), spark: SparkSession | None = None, *, limit: int = 10

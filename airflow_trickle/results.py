@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from enum import Enum
 from typing import Any
 
@@ -83,6 +84,37 @@ class TableResult(BaseModel):
     def changed(self) -> bool:
         """True when this tick published a new state of the table."""
         return self.rows_inserted > 0 or self.rows_deleted > 0
+
+
+class Rewind(str, Enum):
+    """What becomes of a table when its pipeline is taken back to an earlier moment."""
+
+    REWOUND = "REWOUND"
+    STARTED_OVER = "STARTED_OVER"
+    UNTOUCHED = "UNTOUCHED"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+class RestatedTable(BaseModel):
+    """What became of a table when its pipeline was taken back.
+
+    ``REWOUND``: it shows its state of then. ``STARTED_OVER``: there is none; its rows stay until the next tick, which
+    computes it anew. ``UNTOUCHED``: it has not been brought further than that.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    table: str
+    identifier: str
+    outcome: Rewind
+    reason: str
+    #: The tick that published the rows it shows now, and the moment of the sources that they are of.
+    tick_id: str | None = None
+    effective_at: datetime | None = None
+    snapshot_id: int | None = None
+    epoch: int = 0
 
 
 class Verdict(str, Enum):

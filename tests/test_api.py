@@ -80,6 +80,8 @@ def test_what_the_package_offers() -> None:
     assert sorted(airflow_trickle.__all__) == [
         "Mode",
         "Pipeline",
+        "RestatedTable",
+        "Rewind",
         "Status",
         "TableResult",
         "TickFailed",

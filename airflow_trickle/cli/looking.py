@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from airflow_trickle.lakehouse.state import TableStatus
 
 _STATUS_COLOURS = {"ACTIVE": "green", "INITIALIZING": "yellow", "ERROR": "red", "SUSPENDED": "yellow"}
-_ACTION_COLOURS = {"INITIALIZE": "green", "REFRESH": "green", "CAPTURE": "green", "NO_CHANGE": "dim", "FAILED": "red"}
+_ACTION_COLOURS = {"INITIALIZE": "green", "REFRESH": "green", "CAPTURE": "green", "RESTATE": "yellow"}
+_ACTION_COLOURS |= {"NO_CHANGE": "dim", "FAILED": "red"}
 #: How far back the history is searched for a table that was dropped.
 _FAR_BACK = 100_000
 

@@ -152,14 +152,14 @@ def require_pipeline(name: str | None, known: Iterable[str], where: str) -> None
         )
 
 
-def moment_of(text: str | None) -> datetime | None:
-    """The moment of an ``--as-of``; UTC where it does not say."""
+def moment_of(text: str | None, option: str = "--as-of") -> datetime | None:
+    """The moment that an option names; UTC where it does not say."""
     if text is None:
         return None
     try:
         moment = datetime.fromisoformat(text.strip().replace("Z", "+00:00"))
     except ValueError:
         raise typer.BadParameter(
-            f"{text!r} is not a time. Write it like 2026-01-31 or 2026-01-31T12:00:00+01:00.", param_hint="--as-of"
+            f"{text!r} is not a time. Write it like 2026-01-31 or 2026-01-31T12:00:00+01:00.", param_hint=option
         ) from None
     return moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)

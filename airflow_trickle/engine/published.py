@@ -57,9 +57,9 @@ def published_state(
     if status is not None and status.metadata_location and status.snapshot_id == version.snapshot_id:
         # Only properties, tags or old snapshots changed: the rows are the ones we published.
         return _from_status(status, location, version)
-    if snapshot is None or snapshot.summary is None or "trickle.frontier" not in snapshot.summary.additional_properties:
+    if snapshot is None or not is_ours(snapshot):
         raise ForeignTable(_foreign(table))
-    return _from_summary(snapshot, location, version)
+    return from_summary(snapshot, location, version)
 
 
 def _from_status(status: TableStatus, location: str, version: Version) -> Published:
@@ -75,7 +75,13 @@ def _from_status(status: TableStatus, location: str, version: Version) -> Publis
     )
 
 
-def _from_summary(snapshot: Snapshot, location: str, version: Version) -> Published:
+def is_ours(snapshot: Snapshot | None) -> bool:
+    """Whether a snapshot was published by a refresh."""
+    return bool(snapshot and snapshot.summary and "trickle.frontier" in snapshot.summary.additional_properties)
+
+
+def from_summary(snapshot: Snapshot, location: str, version: Version) -> Published:
+    """The state that one of our snapshots says it is."""
     assert snapshot.summary is not None  # noqa: S101 - for the type checker
     said = snapshot.summary.additional_properties
     return Published(

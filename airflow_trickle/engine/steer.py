@@ -61,13 +61,13 @@ def resume(lake: Lakehouse, tables: Iterable[TableStatus]) -> list[TableStatus]:
         stays = status.status is Status.SUSPENDED and status.identifier not in wanted
         with holding(lake, [status.identifier], "trickle resume") as leases, lake.database.transaction() as connection:
             require(lake, connection, leases[status.identifier])
-            write_status(lake, connection, status.identifier, **({"halted": None} if stays else _released(status)))
+            write_status(lake, connection, status.identifier, **({"halted": None} if stays else released(status)))
         if not stays:
             resumed.append(status)
     return resumed
 
 
-def _released(status: TableStatus) -> dict[str, Any]:
+def released(status: TableStatus) -> dict[str, Any]:
     """The columns of a table that is held no longer."""
     present = Status.INITIALIZING if status.frontier is None else Status.ACTIVE
     mended = {"error": None, "error_at": None} if status.halted is not None else {}

@@ -192,7 +192,7 @@ def stage(
             () if target.is_new else transaction._requirements,
             transaction._updates,
         )
-        location = _metadata_location(target, staged, staging)
+        location = metadata_location(target, staged, staging)
         lake.catalog._write_metadata(staged.metadata, staged.io, location)
         written = [*producer._written_manifests, *producer._written_manifest_lists, location]
         make_durable(staged.io, [*(file.file_path for file in (*added, *deletes)), *written])
@@ -268,8 +268,8 @@ def _transaction(target: Target) -> Transaction:
     return transaction
 
 
-def _metadata_location(target: Target, staged: StagedTable, staging: Staging) -> str:
-    """Like pyiceberg's own, but with the staging's id in the name."""
+def metadata_location(target: Target, staged: StagedTable, staging: Staging) -> str:
+    """Where the next metadata of a table go: like pyiceberg's own, but with the staging's id in the name."""
     version = 0
     if not target.is_new:
         version = target.table.catalog._parse_metadata_version(target.table.metadata_location) + 1  # type: ignore[attr-defined]

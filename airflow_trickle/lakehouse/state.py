@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, delete, insert, select, update
+from sqlalchemy import Connection, delete, func, insert, select, update
 from sqlalchemy.engine import RowMapping
 
 from airflow_trickle import clock
@@ -19,6 +19,8 @@ from airflow_trickle.results import Mode, Status, TableResult
 
 #: In the column ``mode`` of a status: the table is the mirror of a captured source.
 CAPTURE = "CAPTURE"
+#: In the column ``action`` of the history: the table was taken back to an earlier moment.
+RESTATE = "RESTATE"
 
 
 @dataclass(frozen=True)
@@ -249,14 +251,19 @@ def _phases(text: str | None) -> dict[str, float]:
 
 
 def published_by(lake: Lakehouse, identifier: str, tick_id: str) -> TableResult | None:
-    """The result that an earlier attempt of a tick already published for a table."""
+    """The result that an earlier attempt of a tick already published for a table.
+
+    What was published before the table was taken back to an earlier moment counts no longer.
+    """
+    of_table = (history.c.catalog == lake.name) & (history.c.identifier == identifier)
+    restated = select(func.max(history.c.id)).where(of_table, history.c.action == RESTATE).scalar_subquery()
     query = (
         select(history)
         .where(
-            history.c.catalog == lake.name,
-            history.c.identifier == identifier,
+            of_table,
             history.c.tick_id == tick_id,
             history.c.action.not_in(("FAILED", "DISCARDED")),
+            history.c.id > func.coalesce(restated, 0),
         )
         .order_by(history.c.id.desc())
         .limit(1)
@@ -304,14 +311,14 @@ def read_tick(connection: Connection, lake: Lakehouse, tick_id: str) -> TickReco
     return _tick(row.mappings().first())
 
 
-def latest_tick(connection: Connection, lake: Lakehouse, pipeline: str) -> TickRecord | None:
-    """The tick of a pipeline that saw the newest world."""
-    query = (
-        select(ticks)
-        .where(ticks.c.catalog == lake.name, ticks.c.pipeline == pipeline)
-        .order_by(ticks.c.effective_at.desc())
-        .limit(1)
-    )
+def latest_tick(
+    connection: Connection, lake: Lakehouse, pipeline: str, until: datetime | None = None
+) -> TickRecord | None:
+    """The tick of a pipeline that saw the newest world; ``until``: of those up to a moment."""
+    query = select(ticks).where(ticks.c.catalog == lake.name, ticks.c.pipeline == pipeline)
+    if until is not None:
+        query = query.where(ticks.c.effective_at <= clock.text_of(until))
+    query = query.order_by(ticks.c.effective_at.desc()).limit(1)
     return _tick(connection.execute(query).mappings().first())
 
 

@@ -28,6 +28,7 @@ COMMANDS = [
     "resume",
     "reset",
     "drop",
+    "restate",
 ]
 COMMANDS += ["explain", "graph", "strata", "sccs", "groups", "decompose"]
 
@@ -97,6 +98,10 @@ def test_every_command_has_json(shell: Shell) -> None:
         ("reset",),
         ("drop",),
         ("drop", "x", "--json"),
+        ("restate",),
+        ("restate", "x"),
+        ("restate", "x", "--to", "soon"),
+        ("restate", "x", "--to", "2026-01-01", "--json"),
         ("spark",),
         ("spark", "bogus"),
     ],

@@ -16,6 +16,7 @@ from airflow_trickle.engine.fixpoint.ranks import Ranks, write_counts, write_lin
 from airflow_trickle.engine.fixpoint.rows import Rows
 from airflow_trickle.engine.fixpoint.solve import Solution
 from airflow_trickle.engine.fixpoint.tables import TableChanges
+from airflow_trickle.engine.fixpoint.together import said_of_unit
 from airflow_trickle.engine.fixpoint.unit import UnitRun
 from airflow_trickle.engine.full import Difference, difference, layout_of, netted, shaped, target_for
 from airflow_trickle.engine.kept import superfluous
@@ -206,7 +207,7 @@ class _Publisher:
             added=table.written.added,
             removed=table.written.removed,
             deletes=table.written.deletes,
-            summary=summary,
+            summary={**summary, **said_of_unit(self.run.step, {name: one.epoch for name, one in self.tables.items()})},
         )
 
     def _result(self, table: _Table) -> TableResult:

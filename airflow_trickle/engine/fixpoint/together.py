@@ -1,0 +1,47 @@
+"""Which states of the tables of a cycle belong together.
+
+They are published in one commit, but a table whose rows stay the same gets no snapshot. So each snapshot says at which
+epochs its peers stood then, and by which queries: that commit has brought those to the same frontier too.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+
+from airflow_trickle.engine.holds import unit_fingerprint
+from airflow_trickle.engine.published import Published
+from airflow_trickle.plan.steps import RefreshStep
+
+#: In the summary of a snapshot.
+UNIT = "trickle.unit"
+
+
+def said_of_unit(step: RefreshStep, epochs: Mapping[str, int]) -> dict[str, str]:
+    """What the snapshot of a table says of those that were published with it; nothing if it is alone."""
+    if len(step.tables) < 2:
+        return {}
+    return {UNIT: json.dumps({"fingerprint": unit_fingerprint(step), "epochs": dict(epochs)}, sort_keys=True)}
+
+
+def agreed(step: RefreshStep, states: Mapping[str, Published], said: Mapping[str, str | None]) -> dict[str, Published]:
+    """Past states of the tables of a unit, each with how far all of them had read; as they are if that is not sure.
+
+    Args:
+        step: The unit as it is defined now.
+        states: By table: what the snapshot says that is to be shown.
+        said: By table: what that snapshot says of the unit.
+    """
+    moments = {name: state.effective_at for name, state in states.items() if state.effective_at is not None}
+    newest = max(moments, key=lambda name: moments[name])
+    text, frontier = said[newest], states[newest].frontier
+    if text is None or len(moments) != len(step.tables):
+        return dict(states)
+    noted = json.loads(text)
+    if noted["fingerprint"] != unit_fingerprint(step):
+        return dict(states)
+    if any(noted["epochs"].get(name) != state.epoch for name, state in states.items()):
+        return dict(states)
+    queries = {table.identifier: table.definition for table in step.tables}
+    return {name: replace(state, frontier=frontier, definition=queries[name]) for name, state in states.items()}

@@ -1,0 +1,36 @@
+"""A pipeline of three tables with a past of four ticks, on SQLite and on PostgreSQL."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from airflow_trickle.lakehouse.catalog import Lakehouse, open_lakehouse
+from airflow_trickle.plan.steps import Plan
+from tests.databases import new_database
+from tests.engine.restate.past import Past, plan_of, row
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def lake(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Lakehouse]:
+    uri = f"sqlite:///{tmp_path}/catalog.db" if request.param == "sqlite" else new_database()
+    with open_lakehouse("trickle", uri=uri, warehouse=f"file://{tmp_path}/warehouse") as opened:
+        yield opened
+
+
+@pytest.fixture
+def plan(tmp_path: Path) -> Plan:
+    return plan_of(tmp_path)
+
+
+@pytest.fixture
+def past(lake: Lakehouse) -> Past:
+    """Four ticks: a changes in every one, b only in the first two, c comes with the third."""
+    made = Past(lake)
+    made.tick(1, a=[row(1)], b=[row(1)])
+    made.tick(2, a=[row(2)], b=[row(2)])
+    made.tick(3, a=[row(3)], b=None, c=[row(3)])
+    made.tick(4, a=[row(4)], b=None, c=[row(4)])
+    return made
