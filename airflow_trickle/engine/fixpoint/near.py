@@ -226,7 +226,7 @@ class NearMachine:
             tables.append(atom.of(renamed, ranks[-1]))
         found = joined(tables, [*_variables(rule.output), RANK, *ranks])
         # What comes from tables outside alone needs nothing.
-        nothing = pa.chunked_array([pa.nulls(found.num_rows, pa.int64()).fill_null(0)])
+        nothing = pa.chunked_array([pa.repeat(pa.scalar(0, pa.int64()), found.num_rows)])
         highest = pc.max_element_wise(nothing, *(found[name] for name in ranks))
         return _columns(found, rule.output).append_column(RANK, found[RANK]).append_column("needs", highest)
 

@@ -200,7 +200,7 @@ class Rows:
             return
         if self._seen is not None:
             self._seen.update(zip(*(column.to_pylist() for column in rows.columns), strict=True))
-        ranked = rows.append_column(WEIGHT, pa.array([rank] * rows.num_rows, pa.int64()))
+        ranked = rows.append_column(WEIGHT, pa.repeat(pa.scalar(rank, pa.int64()), rows.num_rows))
         self.parts.append(Part(self.bench.give(ranked), rank, rank, rows.num_rows, ranked))
         self._fold()
 
