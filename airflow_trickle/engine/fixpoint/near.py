@@ -57,6 +57,8 @@ class NearMachine:
     rows: Mapping[str, NearRows]
     #: What was read of tables outside and of their changes, by view and columns.
     _outside: dict[tuple[str, tuple[str, ...]], pa.Table] = field(default_factory=dict)
+    #: Whether the machine has got some of what was found.
+    has_given: bool = False
 
     def settle(self) -> Mapping[str, Sequence[str]] | None:
         """Bring all members to the fixed point, or as far as it can be done here; then with what Spark has to go on.
@@ -360,6 +362,7 @@ class NearMachine:
 
     def give_back(self) -> None:
         """Let the machine have what was found."""
+        self.has_given = True
         for rows in self.rows.values():
             rows.give_back()
 

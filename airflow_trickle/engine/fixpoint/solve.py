@@ -342,11 +342,16 @@ class Solver:
         if saver.restored(self.session, self.trace, self._note_again):
             machine.derive({})
             return
+        near: NearMachine | None = None
+        left: Mapping[str, Sequence[str]] | None = None
         try:
             near = self._near(machine, lines)
             left = near.settle() if near is not None else None
         except (NotNear, NotInBlocks) as error:
-            # Nothing was given to the machine; what was told of passes does not count.
+            if near is not None and near.has_given:
+                # The machine would take what it was given for all there is, and stop short of the fixed point.
+                raise
+            # What was told of passes does not count.
             log.debug("%s: its rows are left to Spark: %s", self.run.step.unit, error)
             machine.trace.clear()
             self.trace.clear()

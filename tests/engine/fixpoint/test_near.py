@@ -6,11 +6,14 @@ import pyarrow as pa
 import pytest
 
 from airflow_trickle import Mode
+from airflow_trickle.blocks.shapes import NotInBlocks
 from airflow_trickle.engine.fixpoint import conjunction, near
+from airflow_trickle.engine.fixpoint.saving import MachineSaver
 from tests.engine.fixpoint.test_random_graphs import run
 from tests.engine.world import World
 
 WIDE = pa.schema([("ß", pa.int64()), ("ss", pa.int64()), ("b", pa.int64())])
+CLOSURE = "SELECT a, b FROM e UNION SELECT r.a, e.b FROM r JOIN e ON e.a = r.b"
 PAIR = pa.schema([("a", pa.int64()), ("b", pa.int64())])
 
 
@@ -72,3 +75,16 @@ def test_joins_that_give_too_much_are_left_to_spark(world: World, name: str, mon
     monkeypatch.setattr(near.NearMachine, "settle", told)
     run(world, name, seed=6, batches=4, nulls=False)
     assert refused
+
+
+def test_what_spark_was_given_is_not_taken_for_all_there_is(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuses(_: MachineSaver) -> None:
+        raise NotInBlocks("it was said so", 0)
+
+    monkeypatch.setenv("TRICKLE_CHECKPOINT_SECONDS", "0")
+    monkeypatch.setattr(MachineSaver, "_after_pass", refuses)
+    pairs = {(n, n + 1) for n in range(5)}
+    world.source("e", PAIR, [{"a": a, "b": b} for a, b in sorted(pairs)])
+    define(world, CLOSURE)
+    assert "every pass in full because it was said so" in world.tick()["r"].reason
+    assert world.rows("r") == closed(pairs)
