@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from airflow_trickle.engine.fetch import SMALL, given_back
 from airflow_trickle.engine.fixpoint.conjunction import without
-from airflow_trickle.engine.fixpoint.rows import TRAVELLING, Part, Rows
+from airflow_trickle.engine.fixpoint.rows import MOST_PARTS, TRAVELLING, Part, Rows
 from airflow_trickle.engine.zset import WEIGHT
 
 #: The column of ranks.
@@ -139,7 +139,16 @@ class NearRows:
         if came:
             every = pa.concat_tables([one for _, one in came]).rename_columns([*self.names, WEIGHT])
             rows.parts.append(Part(self.view(every), came[0][0], came[-1][0], every.num_rows, every))
+            self._fold()
         rows.latest = came[-1][1].num_rows if came else 0
+
+    def _fold(self) -> None:
+        """Few parts, also where what was found is given back after every pass."""
+        if len(self.rows.parts) <= MOST_PARTS:
+            return
+        some = self.rows.smallest()
+        every = pa.concat_tables([part.rows for part in some])
+        self.rows.put(some, self.view(every), every)
 
     def tell(self) -> None:
         """At the end: what else is known here and would have to be found out again."""

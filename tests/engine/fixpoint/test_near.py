@@ -7,7 +7,7 @@ import pytest
 
 from airflow_trickle import Mode
 from airflow_trickle.blocks.shapes import NotInBlocks
-from airflow_trickle.engine.fixpoint import conjunction, near
+from airflow_trickle.engine.fixpoint import conjunction, near, near_rows, rows
 from airflow_trickle.engine.fixpoint.saving import MachineSaver
 from tests.engine.fixpoint.test_random_graphs import run
 from tests.engine.world import World
@@ -31,11 +31,11 @@ def closed(pairs: set[tuple[int, int]]) -> dict[tuple[int, int], int]:
 
 
 def test_letters_that_only_python_takes_for_the_same_are_different_columns(world: World) -> None:
-    rows = [(1, 10, 2), (2, 20, 3), (3, 30, 4), (5, 50, 6)]
-    world.source("e", WIDE, [dict(zip(WIDE.names, row, strict=True)) for row in rows])
+    wide = [(1, 10, 2), (2, 20, 3), (3, 30, 4), (5, 50, 6)]
+    world.source("e", WIDE, [dict(zip(WIDE.names, row, strict=True)) for row in wide])
     define(world, "SELECT `ß` AS a, b FROM e UNION SELECT e.`ß`, r.b FROM r JOIN e ON e.b = r.a")
     world.tick()
-    assert world.rows("r") == closed({(row[0], row[2]) for row in rows})
+    assert world.rows("r") == closed({(row[0], row[2]) for row in wide})
 
 
 def test_small_integers_lose_rows_tick_after_tick(world: World) -> None:
@@ -88,3 +88,28 @@ def test_what_spark_was_given_is_not_taken_for_all_there_is(world: World, monkey
     define(world, CLOSURE)
     assert "every pass in full because it was said so" in world.tick()["r"].reason
     assert world.rows("r") == closed(pairs)
+
+
+def test_what_is_given_back_after_every_pass_stays_in_few_parts(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    counts: list[int] = []
+    give_back = near_rows.NearRows.give_back
+
+    def told(one: near_rows.NearRows) -> None:
+        give_back(one)
+        counts.append(len(one.rows.parts))
+
+    monkeypatch.setenv("TRICKLE_CHECKPOINT_SECONDS", "0")
+    monkeypatch.setattr(near_rows.NearRows, "give_back", told)
+    monkeypatch.setattr(rows, "MOST_PARTS", 4)
+    monkeypatch.setattr(near_rows, "MOST_PARTS", 4)
+    pairs = {(n, n + 1) for n in range(10)}
+    world.source("e", PAIR, [{"a": a, "b": b} for a, b in sorted(pairs)])
+    define(world, CLOSURE)
+    world.tick()
+    assert len(counts) >= 10
+    assert max(counts) == 4
+    assert world.rows("r") == closed(pairs)
+    world.delete("e", "a = 4")
+    world.append("e", *({"a": n, "b": n + 1} for n in range(10, 16)))
+    assert world.tick()["r"].mode is Mode.DIFFERENTIAL
+    assert world.rows("r") == closed(pairs - {(4, 5)} | {(n, n + 1) for n in range(10, 16)})
