@@ -88,6 +88,8 @@ class Machine:
     why_anew: Callable[[], str] = lambda: ""
     #: By member, and member that it reads: up to which rank it has been read.
     consumed: dict[str, dict[str, int]] = field(default_factory=dict)
+    #: By name: what members have got already of a pass that was begun elsewhere and ends here.
+    begun: dict[str, int] = field(default_factory=dict)
 
     def settle(self) -> None:
         """Bring all members to the fixed point.
@@ -129,7 +131,8 @@ class Machine:
             begin, counts = time.monotonic(), {}
             for key, rows in self.rows.items():
                 found = [*first.get(key, ()), *self._following(rows)]
-                counts[rows.member.name] = self._add(rows, found) if found else 0
+                name = rows.member.name
+                counts[name] = self.begun.pop(name, 0) + (self._add(rows, found) if found else 0)
             first = {}
             if self.passed("derive", counts, begin):
                 return

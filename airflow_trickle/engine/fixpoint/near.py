@@ -312,6 +312,8 @@ class NearMachine:
                     counts[rows.name] = self._add(rows, found) if found else 0
                 except NotNear:
                     machine.consumed[key] = read
+                    # The pass goes on there, and is noted once, with what came of it here.
+                    machine.begun = counts
                     done = [other for other, each in self.rows.items() if each.name in counts]
                     return self._left_to_spark({other: those for other, those in first.items() if other not in done})
             first = {}

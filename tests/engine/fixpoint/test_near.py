@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterator
+
 import pyarrow as pa
 import pytest
 
@@ -9,7 +12,9 @@ from airflow_trickle import Mode
 from airflow_trickle.blocks.shapes import NotInBlocks
 from airflow_trickle.engine.fixpoint import conjunction, near, near_rows, rows
 from airflow_trickle.engine.fixpoint.saving import MachineSaver
+from airflow_trickle.results import Iteration
 from tests.engine.fixpoint.test_random_graphs import run
+from tests.engine.fixpoint.test_resume import pinned, refreshed
 from tests.engine.world import World
 
 WIDE = pa.schema([("ß", pa.int64()), ("ss", pa.int64()), ("b", pa.int64())])
@@ -113,3 +118,29 @@ def test_what_is_given_back_after_every_pass_stays_in_few_parts(world: World, mo
     world.append("e", *({"a": n, "b": n + 1} for n in range(10, 16)))
     assert world.tick()["r"].mode is Mode.DIFFERENTIAL
     assert world.rows("r") == closed(pairs - {(4, 5)} | {(n, n + 1) for n in range(10, 16)})
+
+
+def test_a_pass_that_goes_on_on_spark_is_noted_once_with_all_its_rows(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: Counter[str] = Counter()
+    following = near.NearMachine._following
+
+    def refuses(machine: near.NearMachine, key: str) -> Iterator[pa.Table]:
+        asked[key] += 1
+        if key == "default.odd" and asked[key] == 3:
+            raise conjunction.NotNear
+        return following(machine, key)
+
+    monkeypatch.setattr(near.NearMachine, "_following", refuses)
+    world.source("e", PAIR, [{"a": n, "b": n + 1} for n in range(9)])
+    step = "SELECT r.a, e.b FROM {} AS r JOIN e ON e.a = r.b"
+    world.define({"even": step.format("odd"), "odd": f"SELECT a, b FROM e UNION {step.format('even')}"})
+    world.yaml.write_text(world.yaml.read_text() + "allow_circular: true\n")
+    told: list[Iteration] = []
+    refreshed(str(world.yaml), pinned(world), told.append)
+    assert asked["default.odd"] == 3
+    assert [one.number for one in told] == list(range(1, len(told) + 1))
+    for name in ("even", "odd"):
+        assert sum(one.changes[name] for one in told) == world.rows(name).total() > 0
+    assert [one.changes for one in told if not one.total] == [{"even": 0, "odd": 0}]
