@@ -16,18 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from airflow_trickle.engine.fetch import fetch
-from airflow_trickle.engine.fixpoint.conjunction import (
-    Atom,
-    Conjunction,
-    NotNear,
-    among,
-    conjunction_of,
-    distinct,
-    joined,
-    named,
-    select_of,
-    without,
-)
+from airflow_trickle.engine.fixpoint.conjunction import Atom, Conjunction, conjunction_of, select_of
+from airflow_trickle.engine.fixpoint.joins import NotNear, among, distinct, joined, named, without
 from airflow_trickle.engine.fixpoint.machine import LOST, Machine, TooManyGone, too_many
 from airflow_trickle.engine.fixpoint.near_rows import RANK, NearRows
 from airflow_trickle.engine.fixpoint.rules import Rule

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from airflow_trickle.engine.fetch import SMALL, given_back
-from airflow_trickle.engine.fixpoint.conjunction import without
+from airflow_trickle.engine.fixpoint.joins import without
 from airflow_trickle.engine.fixpoint.rows import MOST_PARTS, TRAVELLING, Part, Rows
 from airflow_trickle.engine.zset import WEIGHT
 

@@ -20,9 +20,9 @@ from airflow_trickle.engine.delta.context import Column, Views
 from airflow_trickle.engine.failures import fails_on_rows
 from airflow_trickle.engine.fixpoint.checkpoint import Checkpoint
 from airflow_trickle.engine.fixpoint.columns import find_columns
-from airflow_trickle.engine.fixpoint.conjunction import NotNear
 from airflow_trickle.engine.fixpoint.counted import Bag, Counting
 from airflow_trickle.engine.fixpoint.decide import UnitDecision
+from airflow_trickle.engine.fixpoint.joins import NotNear
 from airflow_trickle.engine.fixpoint.machine import Machine, NotSettled, RanksUnknown, TooManyGone
 from airflow_trickle.engine.fixpoint.naive import Naive
 from airflow_trickle.engine.fixpoint.near import NearMachine, near_machine

@@ -1,4 +1,4 @@
-"""Rules that are followed in the refreshing process: what a review found, and what is left to Spark."""
+"""Rules that are followed in the refreshing process: what once went wrong with them, and what is left to Spark."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from airflow_trickle import Mode
 from airflow_trickle.blocks.shapes import NotInBlocks
-from airflow_trickle.engine.fixpoint import conjunction, near, near_rows, rows
+from airflow_trickle.engine.fixpoint import joins, near, near_rows, rows
 from airflow_trickle.engine.fixpoint.saving import MachineSaver
 from airflow_trickle.results import Iteration
 from tests.engine.fixpoint.test_random_graphs import run
@@ -57,21 +57,21 @@ def test_small_integers_lose_rows_tick_after_tick(world: World) -> None:
 
 @pytest.mark.parametrize("name", ["non-linear closure", "same generation", "three tables"])
 def test_joins_that_give_much_are_done_in_slices(world: World, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(conjunction, "MOST_AT_ONCE", 3)
+    monkeypatch.setattr(joins, "MOST_AT_ONCE", 3)
     run(world, name, seed=5, batches=3, nulls=False)
 
 
 @pytest.mark.parametrize("name", ["non-linear closure", "closure over two tables"])
 def test_joins_that_give_too_much_are_left_to_spark(world: World, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(conjunction, "MOST_AT_ONCE", 2)
-    monkeypatch.setattr(conjunction, "MOST_BEHIND", 9)
+    monkeypatch.setattr(joins, "MOST_AT_ONCE", 2)
+    monkeypatch.setattr(joins, "MOST_BEHIND", 9)
     refused = []
     settle = near.NearMachine.settle
 
     def told(machine: near.NearMachine) -> object:
         try:
             left = settle(machine)
-        except conjunction.NotNear:
+        except joins.NotNear:
             refused.append("all")
             raise
         refused.extend(["rest"] if left is not None else [])
@@ -129,7 +129,7 @@ def test_a_pass_that_goes_on_on_spark_is_noted_once_with_all_its_rows(
     def refuses(machine: near.NearMachine, key: str) -> Iterator[pa.Table]:
         asked[key] += 1
         if key == "default.odd" and asked[key] == 3:
-            raise conjunction.NotNear
+            raise joins.NotNear
         return following(machine, key)
 
     monkeypatch.setattr(near.NearMachine, "_following", refuses)
