@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -24,6 +25,10 @@ from airflow_trickle.engine.delta.selects import Block
 from airflow_trickle.engine.fixpoint.joins import named
 from airflow_trickle.engine.fixpoint.rows import PLAIN_TYPES, Rows
 from airflow_trickle.engine.fixpoint.rules import Rule
+from airflow_trickle.engine.fixpoint.sql import RuleSql
+
+if TYPE_CHECKING:
+    from airflow_trickle.engine.fixpoint.machine import Machine
 
 _JOINED = (JoinKind.INNER, JoinKind.CROSS)
 
@@ -162,6 +167,28 @@ def _is_connected(atoms: Sequence[Atom]) -> bool:
         reached |= set(near.variables)
         rest.remove(near)
     return True
+
+
+def conjunctions_of(machine: Machine) -> tuple[dict[str, list[Conjunction]], dict[str, list[Rule]]] | None:
+    """By member: the rules that are joins, and others without members; None if one that reads members is no join."""
+    joins: dict[str, list[Conjunction]] = {}
+    others: dict[str, list[Rule]] = {}
+    for key, rows in machine.rows.items():
+        joins[key], others[key] = [], []
+        for rule in rows.member.rules:
+            plain = None if rule.deep or rule.around else select_of(rule)
+            found = None
+            if plain is not None:
+                members = {other: machine.as_they_are(other) for other in rule.members}
+                block = RuleSql(plain, machine.world, members, machine.keys).block()
+                found = conjunction_of(plain, block, rows)
+            if found is not None:
+                joins[key].append(found)
+            elif rule.members:
+                return None
+            else:
+                others[key].append(rule)
+    return joins, others
 
 
 @dataclass
