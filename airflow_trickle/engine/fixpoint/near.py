@@ -16,9 +16,10 @@ import pyarrow.compute as pc
 
 from airflow_trickle.engine.fixpoint.conjunction import Atom, Conjunction, conjunctions_of
 from airflow_trickle.engine.fixpoint.joins import NotNear, among, distinct, joined, named, without
-from airflow_trickle.engine.fixpoint.machine import Machine, TooManyGone, too_many
+from airflow_trickle.engine.fixpoint.machine import Machine
 from airflow_trickle.engine.fixpoint.near_outside import Change, Outside
 from airflow_trickle.engine.fixpoint.near_rows import RANK, NearRows
+from airflow_trickle.engine.fixpoint.retract import TooManyGone, too_many
 from airflow_trickle.engine.zset import quoted
 
 #: So many rows of members and of tables outside are brought here.

@@ -126,7 +126,7 @@ class Rows:
         listed = ", ".join(self.names)
         found = []
         if self.base is not None:
-            found.append(self._staying(f"SELECT {listed} FROM {quoted(self.base)}"))
+            found.append(self.staying(f"SELECT {listed} FROM {quoted(self.base)}"))
         for part in self.parts:
             if upto is None or part.high <= upto:
                 found.append(f"SELECT {listed} FROM {quoted(part.view)}")
@@ -148,9 +148,10 @@ class Rows:
         """The rows from before that stay, with their ranks; only those of a rank below one, if that is given."""
         listed = ", ".join([*self.names, WEIGHT])
         rows = f"SELECT {listed} FROM {quoted(str(self.lines))}"
-        return self._staying(rows if below is None else f"{rows} WHERE {WEIGHT} < {below}")
+        return self.staying(rows if below is None else f"{rows} WHERE {WEIGHT} < {below}")
 
-    def _staying(self, rows: str) -> str:
+    def staying(self, rows: str) -> str:
+        """Of some rows from before those that did not go."""
         if not self.gone:
             return rows
         gone = " UNION ALL ".join(f"SELECT {', '.join(self.names)} FROM {quoted(view)}" for view in self.gone)

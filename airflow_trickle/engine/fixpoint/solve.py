@@ -23,11 +23,12 @@ from airflow_trickle.engine.fixpoint.columns import find_columns
 from airflow_trickle.engine.fixpoint.counted import Bag, Counting
 from airflow_trickle.engine.fixpoint.decide import UnitDecision
 from airflow_trickle.engine.fixpoint.joins import NotNear
-from airflow_trickle.engine.fixpoint.machine import Machine, NotSettled, RanksUnknown, TooManyGone
+from airflow_trickle.engine.fixpoint.machine import Machine, NotSettled
 from airflow_trickle.engine.fixpoint.naive import Naive
 from airflow_trickle.engine.fixpoint.near import NearMachine, near_machine
 from airflow_trickle.engine.fixpoint.parted import parted
 from airflow_trickle.engine.fixpoint.ranks import Lines, Ranks, valid
+from airflow_trickle.engine.fixpoint.retract import RanksUnknown, TooManyGone
 from airflow_trickle.engine.fixpoint.rows import Rows
 from airflow_trickle.engine.fixpoint.rules import Member
 from airflow_trickle.engine.fixpoint.saving import CountingSaver, MachineSaver
