@@ -41,6 +41,7 @@ def _json(table: TableStep, told: ExplainedChange) -> dict[str, Any]:
         "table": table.name,
         "identifier": table.identifier,
         "full_because": told.full_because,
+        "passes": told.passes,
         "inputs": [
             {
                 "name": one.ref.name,

@@ -18,8 +18,9 @@ from airflow_trickle.tick import Tick
 
 #: Why all files of a table are written anew though its rows may be the same.
 PARTED_ANEW = "partition_by changed"
-#: Why a table is computed in full whose earlier rows were those of another query.
+#: Why a table is computed in full that has no rows yet.
 FIRST_REFRESH = "first refresh"
+#: Why a table is computed in full whose earlier rows were those of another query.
 QUERY_CHANGED = "its query changed"
 
 

@@ -165,7 +165,6 @@ def test_accepted_queries_only_improve(best):
 
 
 @pytest.mark.soak
-@pytest.mark.timeout(0)
 def test_accepted_queries_only_improve_for_long():
     seconds = float(os.environ.get("TRICKLE_SOAK_SECONDS", "300"))
     end, seed, good = time.monotonic() + seconds, 1000, 0

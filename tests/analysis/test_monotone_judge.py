@@ -142,7 +142,6 @@ def test_seeded_queries_are_judged_alike_on_every_run(judge, seed):
 
 
 @pytest.mark.soak
-@pytest.mark.timeout(0)
 def test_random_queries_as_long_as_one_likes(capsys):
     seconds = float(os.environ.get("TRICKLE_SOAK_SECONDS", "60"))
     seed = int(os.environ.get("TRICKLE_SOAK_SEED", str(time.time_ns() % 10**9)))
@@ -179,7 +178,6 @@ def needless(judge, seed, count):
 
 
 @pytest.mark.soak
-@pytest.mark.timeout(0)
 def test_how_often_a_table_is_called_non_monotone_though_it_never_loses_a_row(judge, capsys):
     found = needless(judge, "precision", 600)
     with capsys.disabled():

@@ -17,6 +17,9 @@ stream_tables:
     query: SELECT customer, count(*) AS n FROM orders GROUP BY customer HAVING count(*) > 1
   lucky:
     query: SELECT customer, rand() AS luck FROM orders
+  chain:
+    query: |
+      WITH RECURSIVE r AS (SELECT id FROM orders UNION SELECT r.id + 1 FROM r WHERE r.id < 9) SELECT id FROM r
 """
 
 
@@ -29,10 +32,11 @@ def shop(shell: Shell) -> Shell:
 
 def test_programs_get_every_part_by_name(shop: Shell, spark_home: Path) -> None:
     told = shop.ok("explain", "totals", "--delta", "--json").json
-    assert {key: told[key] for key in ("table", "identifier", "full_because", "published", "errors")} == {
+    assert {key: told[key] for key in ("table", "identifier", "full_because", "passes", "published", "errors")} == {
         "table": "totals",
         "identifier": "default.totals",
         "full_because": None,
+        "passes": False,
         "published": "published",
         "errors": [],
     }
@@ -62,7 +66,20 @@ def test_a_table_that_is_computed_in_full_says_why_without_spark(shop: Shell, mo
         "Change of stream table lucky (default.lucky)\n"
         "  It is computed in full: AUTO: full because rand() answers differently on every run (line 1 of the query).\n"
     )
-    assert shop.ok("explain", "lucky", "--delta", "--json").json["change"] is None
+    told = shop.ok("explain", "lucky", "--delta", "--json").json
+    assert (told["change"], told["passes"]) == (None, False)
+
+
+def test_a_table_that_is_followed_in_passes_says_so_without_spark(shop: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRICKLE_SPARK_URL", "sc://127.0.0.1:1")
+    assert shop.ok("explain", "chain", "--delta").out == (
+        "Change of stream table chain (default.chain)\n"
+        "  No single query tells it: it is recursive, and brought to its fixed point as a whole.\n"
+        "  `trickle history --iterations` shows the passes of its refreshes.\n"
+    )
+    told = shop.ok("explain", "chain", "--delta", "--json").json
+    assert (told["change"], told["passes"]) == (None, True)
+    assert told["full_because"] == "it is recursive, and brought to its fixed point as a whole"
 
 
 def test_an_input_that_is_not_read(shop: Shell) -> None:

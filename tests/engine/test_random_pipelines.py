@@ -123,7 +123,6 @@ def test_random_pipelines_stay_right_tick_after_tick(
 
 
 @pytest.mark.soak
-@pytest.mark.timeout(0)
 def test_random_pipelines_stay_right_for_as_long_as_one_likes(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,

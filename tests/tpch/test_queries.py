@@ -120,7 +120,6 @@ def test_the_changes_matter_to_a_query(story: Story, name: str) -> None:
 
 
 @pytest.mark.soak
-@pytest.mark.timeout(0)
 def test_queries_stay_right_over_many_random_changes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spark_home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -8,8 +8,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from airflow_trickle.engine.fetch import SMALL, given_back
-from airflow_trickle.engine.fixpoint.conjunction import without
-from airflow_trickle.engine.fixpoint.rows import TRAVELLING, Part, Rows
+from airflow_trickle.engine.fixpoint.joins import without
+from airflow_trickle.engine.fixpoint.rows import MOST_PARTS, TRAVELLING, Part, Rows
 from airflow_trickle.engine.zset import WEIGHT
 
 #: The column of ranks.
@@ -110,7 +110,7 @@ class NearRows:
         """Take over what is new of some different rows; returns how many were."""
         new = without(found, self.now, self.keys)
         if new.num_rows:
-            ranked = new.append_column(RANK, pa.array([rank], pa.int64()).take(pa.array([0] * new.num_rows)))
+            ranked = new.append_column(RANK, pa.repeat(pa.scalar(rank, pa.int64()), new.num_rows))
             ranked = ranked.cast(self.schema).combine_chunks()
             self._came.append((rank, ranked))
             self._pieces.append(ranked)
@@ -139,7 +139,16 @@ class NearRows:
         if came:
             every = pa.concat_tables([one for _, one in came]).rename_columns([*self.names, WEIGHT])
             rows.parts.append(Part(self.view(every), came[0][0], came[-1][0], every.num_rows, every))
+            self._fold()
         rows.latest = came[-1][1].num_rows if came else 0
+
+    def _fold(self) -> None:
+        """Few parts, also where what was found is given back after every pass."""
+        if len(self.rows.parts) <= MOST_PARTS:
+            return
+        some = self.rows.smallest()
+        every = pa.concat_tables([part.rows for part in some])
+        self.rows.put(some, self.view(every), every)
 
     def tell(self) -> None:
         """At the end: what else is known here and would have to be found out again."""
@@ -149,11 +158,11 @@ class NearRows:
         if gone.num_rows + came.num_rows > SMALL:
             return
         # What went and came again is as it was, but for its rank.
-        parts = [without(came, gone, self.keys), without(gone, came, self.keys)]
-        weights = [
-            pa.nulls(one.num_rows, pa.int64()).fill_null(weight) for one, weight in zip(parts, (1, -1), strict=True)
+        parts = ((without(came, gone, self.keys), 1), (without(gone, came, self.keys), -1))
+        each = [
+            one.select(self.keys).append_column(WEIGHT, pa.repeat(pa.scalar(weight, pa.int64()), one.num_rows))
+            for one, weight in parts
         ]
-        each = [one.select(self.keys).append_column(WEIGHT, weight) for one, weight in zip(parts, weights, strict=True)]
         self.rows.net_here = pa.concat_tables(each).rename_columns([*self.names, WEIGHT])
 
     def view(self, rows: pa.Table) -> str:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 #: So many parts make a plan slow; then the smaller ones become one.
-_MOST_PARTS = 8
+MOST_PARTS = 8
 #: Rows of this process travel with every query that reads them; more are left with Spark.
 TRAVELLING = 20_000
 #: Up to here it is remembered here which rows there are.
@@ -126,7 +126,7 @@ class Rows:
         listed = ", ".join(self.names)
         found = []
         if self.base is not None:
-            found.append(self._staying(f"SELECT {listed} FROM {quoted(self.base)}"))
+            found.append(self.staying(f"SELECT {listed} FROM {quoted(self.base)}"))
         for part in self.parts:
             if upto is None or part.high <= upto:
                 found.append(f"SELECT {listed} FROM {quoted(part.view)}")
@@ -148,9 +148,10 @@ class Rows:
         """The rows from before that stay, with their ranks; only those of a rank below one, if that is given."""
         listed = ", ".join([*self.names, WEIGHT])
         rows = f"SELECT {listed} FROM {quoted(str(self.lines))}"
-        return self._staying(rows if below is None else f"{rows} WHERE {WEIGHT} < {below}")
+        return self.staying(rows if below is None else f"{rows} WHERE {WEIGHT} < {below}")
 
-    def _staying(self, rows: str) -> str:
+    def staying(self, rows: str) -> str:
+        """Of some rows from before those that did not go."""
         if not self.gone:
             return rows
         gone = " UNION ALL ".join(f"SELECT {', '.join(self.names)} FROM {quoted(view)}" for view in self.gone)
@@ -200,7 +201,7 @@ class Rows:
             return
         if self._seen is not None:
             self._seen.update(zip(*(column.to_pylist() for column in rows.columns), strict=True))
-        ranked = rows.append_column(WEIGHT, pa.array([rank] * rows.num_rows, pa.int64()))
+        ranked = rows.append_column(WEIGHT, pa.repeat(pa.scalar(rank, pa.int64()), rows.num_rows))
         self.parts.append(Part(self.bench.give(ranked), rank, rank, rows.num_rows, ranked))
         self._fold()
 
@@ -246,24 +247,29 @@ class Rows:
     def _fold(self) -> None:
         """Few parts, and few rows that travel."""
         travelling = [part for part in self.parts if part.rows is not None]
-        if len(self.parts) <= _MOST_PARTS and sum(part.count for part in travelling) <= TRAVELLING:
+        if len(self.parts) <= MOST_PARTS and sum(part.count for part in travelling) <= TRAVELLING:
             return
         if len(travelling) > 1 or sum(part.count for part in travelling) > TRAVELLING:
             self._fold_here(travelling)
-        if len(self.parts) > _MOST_PARTS:
-            smallest = sorted(self.parts, key=lambda part: part.count)[: _MOST_PARTS - 2]
+        if len(self.parts) > MOST_PARTS:
+            smallest = self.smallest()
             sql = " UNION ALL ".join(f"SELECT * FROM {quoted(part.view)}" for part in smallest)
             view = self.named(self.bench.frame(sql).localCheckpoint(eager=True))
-            self._put(smallest, view, None)
+            self.put(smallest, view, None)
+
+    def smallest(self) -> list[Part]:
+        """Of too many parts those that become one: the large ones are seldom copied."""
+        return sorted(self.parts, key=lambda part: part.count)[: MOST_PARTS - 2]
 
     def _fold_here(self, some: list[Part]) -> None:
         rows = pa.concat_tables([part.rows for part in some if part.rows is not None])
         if rows.num_rows <= TRAVELLING:
-            self._put(some, self.bench.give(rows), rows)
+            self.put(some, self.bench.give(rows), rows)
         else:
-            self._put(some, self.named(given_back(self.spark, rows).localCheckpoint(eager=True)), None)
+            self.put(some, self.named(given_back(self.spark, rows).localCheckpoint(eager=True)), None)
 
-    def _put(self, some: list[Part], view: str, rows: pa.Table | None) -> None:
+    def put(self, some: list[Part], view: str, rows: pa.Table | None) -> None:
+        """Replace some parts by one with all their rows."""
         part = Part(view, min(p.low for p in some), max(p.high for p in some), sum(p.count for p in some), rows)
         self.parts = sorted([*(p for p in self.parts if p not in some), part], key=lambda p: p.high)
 

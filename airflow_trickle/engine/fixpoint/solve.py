@@ -3,45 +3,37 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
-
-import pyarrow as pa
-from pyiceberg.manifest import DataFile
-from pyiceberg.table import Table
 
 from airflow_trickle.blocks.shapes import NotInBlocks
 from airflow_trickle.engine.choose import LOOKED_AT, why_not_retract
 from airflow_trickle.engine.delta.bench import SparkBench
 from airflow_trickle.engine.delta.context import Column, Views
 from airflow_trickle.engine.failures import fails_on_rows
+from airflow_trickle.engine.fixpoint.before import Anew, Before
 from airflow_trickle.engine.fixpoint.checkpoint import Checkpoint
 from airflow_trickle.engine.fixpoint.columns import find_columns
-from airflow_trickle.engine.fixpoint.conjunction import NotNear
 from airflow_trickle.engine.fixpoint.counted import Bag, Counting
 from airflow_trickle.engine.fixpoint.decide import UnitDecision
-from airflow_trickle.engine.fixpoint.machine import Machine, NotSettled, RanksUnknown, TooManyGone
+from airflow_trickle.engine.fixpoint.machine import Machine, NotSettled
 from airflow_trickle.engine.fixpoint.naive import Naive
-from airflow_trickle.engine.fixpoint.near import NearMachine, near_machine
 from airflow_trickle.engine.fixpoint.parted import parted
-from airflow_trickle.engine.fixpoint.ranks import Lines, Ranks, valid
+from airflow_trickle.engine.fixpoint.ranks import Lines, Ranks
+from airflow_trickle.engine.fixpoint.retract import RanksUnknown, TooManyGone
 from airflow_trickle.engine.fixpoint.rows import Rows
-from airflow_trickle.engine.fixpoint.rules import Member
-from airflow_trickle.engine.fixpoint.saving import CountingSaver, MachineSaver
+from airflow_trickle.engine.fixpoint.saving import CountingSaver
+from airflow_trickle.engine.fixpoint.settling import Settling, go_on_behind
 from airflow_trickle.engine.fixpoint.sql import World
 from airflow_trickle.engine.fixpoint.system import System
 from airflow_trickle.engine.fixpoint.unit import UnitRun
 from airflow_trickle.engine.full import Input, input_at
-from airflow_trickle.engine.inputs import read_files
 from airflow_trickle.engine.states import changed_inputs, present, states_of
-from airflow_trickle.engine.zset import WEIGHT, quoted
 from airflow_trickle.errors import NonConvergence
-from airflow_trickle.lakehouse.columns import spark_schema
-from airflow_trickle.lakehouse.deletes import total_rows, total_size
-from airflow_trickle.lakehouse.snapshots import files_of
+from airflow_trickle.lakehouse.deletes import total_size
 from airflow_trickle.lakehouse.state import read_history
 from airflow_trickle.results import Iteration, Mode
 
@@ -50,7 +42,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("airflow_trickle")
 
-_NO_LINES: Mapping[str, Lines] = {}
 #: From so many bytes on it pays to say where the rows lie that a pass reads.
 _MUCH_TO_READ = 64 * 1024**2
 
@@ -85,10 +76,6 @@ class Solution:
     rows_in: int | None = None
 
 
-class _Anew(Exception):
-    """It has to be found from nothing; the text says why."""
-
-
 @dataclass
 class Solver:
     """Finds the fixed point of one unit."""
@@ -120,7 +107,7 @@ class Solver:
                 return self._from_nothing(str(found.state["why"]))
             try:
                 return self._from_before()
-            except _Anew as error:
+            except Anew as error:
                 return self._from_nothing(f"from nothing because {error}")
         except NotSettled:
             raise self._not_settled() from None
@@ -131,9 +118,17 @@ class Solver:
         target = next(iter(self.decision.tables.values())).target
         return {name: input_at(self.run.lake, name, version) for name, version in target.inputs.items()}
 
+    @cached_property
+    def _before(self) -> Before:
+        return Before(self.run, self.decision, self.session, self.system.counted)
+
+    @cached_property
+    def _settling(self) -> Settling:
+        return Settling(self.run, self.session, self.point, self._before, self.inputs, self.trace)
+
     def _bench(self, rows: int = 0) -> SparkBench:
         size = sum(one.size for one in self.inputs.values())
-        size += sum(total_size(self.held(name)) for name in self.decision.tables)
+        size += sum(total_size(self._before.held(name)) for name in self.decision.tables)
         return SparkBench(self.session, self.run.views, rows=rows, ranged=size >= _MUCH_TO_READ)
 
     def _opened(self, size: int) -> None:
@@ -166,9 +161,6 @@ class Solver:
     def _present(self, bench: SparkBench) -> World:
         return World(bench, {n: present(self.session, bench, one, self._opened) for n, one in self.inputs.items()})
 
-    def _rows_in(self) -> int | None:
-        return total_rows(file for one in self.inputs.values() for file in one.files)
-
     def _from_nothing(self, why: str) -> Solution:
         """By rules where these can be followed, else every pass in full."""
         try:
@@ -184,11 +176,11 @@ class Solver:
         if self.system.counted:
             return self._counted_from_nothing(bench, world, columns, why)
         rows = {
-            key: Rows(self.session, bench, member, columns[key], latest=self._rows_in() or 0)
+            key: Rows(self.session, bench, member, columns[key], latest=self._settling.rows_in or 0)
             for key, member in self.system.members.items()
         }
         machine = Machine(bench, self.system.keys, rows, world, None, self.run.step.max_iterations, note=self._note)
-        self._settle(machine, Mode.FULL, why)
+        self._settling.settle(machine, Mode.FULL, why)
         return Solution(
             self.system,
             bench,
@@ -199,7 +191,7 @@ class Solver:
             tuple(self.trace),
             rows,
             top=machine.rank,
-            rows_in=self._rows_in(),
+            rows_in=self._settling.rows_in,
         )
 
     def _counted_from_nothing(
@@ -208,7 +200,7 @@ class Solver:
         bags = {key: Bag(self.session, bench, member, columns[key]) for key, member in self.system.members.items()}
         counting = Counting(bench, self.system.keys, bags, self.run.step.max_iterations, self._note)
         saver = CountingSaver(self.point, counting, Mode.FULL, why)
-        if saver.restored(self.session, self.trace, self._note_again):
+        if saver.restored(self.session, self.trace, go_on_behind):
             counting.go_on(world, saver.moved, "derive")
         else:
             counting.from_nothing(world)
@@ -221,7 +213,7 @@ class Solver:
             columns,
             tuple(self.trace),
             bags,
-            rows_in=self._rows_in(),
+            rows_in=self._settling.rows_in,
         )
 
     def _naively(self, why: str) -> Solution:
@@ -242,13 +234,13 @@ class Solver:
             columns,
             tuple(self.trace),
             frames=naive.frames,
-            rows_in=self._rows_in(),
+            rows_in=self._settling.rows_in,
         )
 
     # --- from before -------------------------------------------------------------------------------
 
     def _from_before(self) -> Solution:
-        kept = self._kept()
+        kept = self._before.kept()
         first = next(iter(self.decision.tables.values())).published
         frontier = first.frontier if first is not None else None
         assert frontier is not None  # noqa: S101 - from changes
@@ -261,7 +253,7 @@ class Solver:
         lines = {key: one.members[key] for one in kept.values() for key in one.members}
         if self.system.counted:
             return self._counted_from_before(bench, before, now, kept, lines)
-        rows = {key: self._rows(bench, member, kept) for key, member in self.system.members.items()}
+        rows = {key: self._before.rows(bench, member, kept) for key, member in self.system.members.items()}
         top = max((one.top for one in kept.values()), default=0)
         machine = Machine(
             bench, self.system.keys, rows, now, before, self.run.step.max_iterations, rank=top, note=self._note
@@ -269,7 +261,7 @@ class Solver:
         machine.why_anew = self._why_anew
         machine.consumed = {key: {other: top for other in one.member.reads} for key, one in rows.items()}
         with self._else_anew():
-            self._settle(machine, Mode.DIFFERENTIAL, lines=lines)
+            self._settling.settle(machine, Mode.DIFFERENTIAL, lines=lines)
         return Solution(
             self.system,
             bench,
@@ -298,12 +290,12 @@ class Solver:
             for edge in table.edges:
                 views = before.tables.get(edge.identifier)
                 if views is not None and views.delta is not None and edge.type == "NON_MONOTONE":
-                    raise _Anew(f"copies count, and more rows of {edge.identifier} may take rows away")
-        bags = {key: self._bag(bench, member, kept) for key, member in self.system.members.items()}
+                    raise Anew(f"copies count, and more rows of {edge.identifier} may take rows away")
+        bags = {key: self._before.bag(bench, member, kept) for key, member in self.system.members.items()}
         counting = Counting(bench, self.system.keys, bags, self.run.step.max_iterations, self._note)
         with self._else_anew():
             saver = CountingSaver(self.point, counting, Mode.DIFFERENTIAL)
-            if saver.restored(self.session, self.trace, self._note_again):
+            if saver.restored(self.session, self.trace, go_on_behind):
                 counting.go_on(now, saver.moved, "derive")
             else:
                 self._in_two_steps(counting, before, now)
@@ -336,55 +328,17 @@ class Solver:
             return ""
         return why_not_retract(read_history(self.run.lake, identifier=first.identifier, limit=LOOKED_AT))
 
-    def _settle(self, machine: Machine, mode: Mode, why: str = "", lines: Mapping[str, Lines] = _NO_LINES) -> None:
-        """Bring a machine to its fixed point, from where an earlier attempt came to, if one did."""
-        saver = MachineSaver(self.point, machine, mode, why)
-        if saver.restored(self.session, self.trace, self._note_again):
-            machine.derive({})
-            return
-        try:
-            near = self._near(machine, lines)
-            left = near.settle() if near is not None else None
-        except (NotNear, NotInBlocks) as error:
-            # Nothing was given to the machine; what was told of passes does not count.
-            log.debug("%s: its rows are left to Spark: %s", self.run.step.unit, error)
-            machine.trace.clear()
-            self.trace.clear()
-            near = None
-        if near is None:
-            machine.settle()
-        elif left is not None:
-            machine.derive(left)
-
-    def _near(self, machine: Machine, lines: Mapping[str, Lines]) -> NearMachine | None:
-        """The same machine in this process, if that is possible."""
-        names = [column.name for rows in machine.rows.values() for column in rows.columns]
-        schemas = [schema for one in self.inputs.values() for schema in one.table.metadata.schemas]
-        names += [field.name for schema in schemas for field in schema.fields]
-        if not all(name.isascii() for name in names):
-            # Spark and Python differ in which other letters are the same but for their case.
-            return None
-        return near_machine(machine, lambda key: self._lines_here(lines.get(key)), self._rows_in())
-
-    def _lines_here(self, lines: Lines | None) -> pa.Table | None:
-        if lines is None:
-            return None
-        return lines.here(self.table(self.run.step.tables[0].identifier).io)
-
-    def _note_again(self, passes: Sequence[Iteration]) -> None:
-        log.info("Going on behind pass %d of an earlier attempt.", passes[-1].number)
-
     @contextmanager
     def _else_anew(self) -> Iterator[None]:
         """What cannot be found from before is found from nothing."""
         try:
             yield
         except RanksUnknown as error:
-            raise _Anew(str(error)) from None
+            raise Anew(str(error)) from None
         except TooManyGone:
-            raise _Anew("too many rows would go one by one") from None
+            raise Anew("too many rows would go one by one") from None
         except NotInBlocks as error:
-            raise _Anew(error.why) from error
+            raise Anew(error.why) from error
         except NotSettled:
             raise
         except Exception as error:
@@ -392,67 +346,4 @@ class Solver:
                 raise
             # Rows of before meet rows of after on the way; the query itself may well run.
             log.warning("%s: finding the change failed: %s", self.run.step.unit, error)
-            raise _Anew("finding the change failed on rows that the query itself may not have") from error
-
-    def _bag(self, bench: SparkBench, member: Member, kept: Mapping[str, Ranks]) -> Bag:
-        rows = self._rows(bench, member, kept)
-        if member.step is not None or rows.lines is None:
-            return Bag(self.session, bench, member, rows.columns, rows.base)
-        bag = Bag(self.session, bench, member, rows.columns)
-        # Added up, the lines are the rows as often as they are there.
-        bag.parts = [rows.lines]
-        every = bag.now()
-        base = bench.promise(lambda: bench.frame(every))
-        return Bag(self.session, bench, member, rows.columns, base, rows.lines)
-
-    def _kept(self) -> dict[str, Ranks]:
-        """By table: what is kept of the ranks of its rows; only tables of which that is known."""
-        found: dict[str, Ranks] = {}
-        for name, one in self.decision.tables.items():
-            published, table = one.published, self.table(name)
-            if published is None or published.frontier is None:
-                continue
-            ranks = valid(published.kept, self.run.tables[name].step.definition, published.frontier, table.io)
-            if ranks is not None:
-                found[name] = ranks
-        return found
-
-    def table(self, name: str) -> Table:
-        """The published state of a table of the unit."""
-        published = self.decision.tables[name].published
-        assert published is not None  # noqa: S101 - asked only for tables that are
-        return self.run.lake.table_at(name, published.location)
-
-    def held(self, name: str) -> list[DataFile]:
-        """The files of a table of the unit."""
-        published = self.decision.tables[name].published
-        if published is None:
-            return []
-        return list(files_of(self.table(name), published.version.snapshot_id).values())
-
-    def _rows(self, bench: SparkBench, member: Member, kept: Mapping[str, Ranks]) -> Rows:
-        from pyspark.sql.types import StructType
-
-        ranks = kept.get(member.text.step.identifier)
-        lines = ranks.members.get(member.key) if ranks is not None else None
-        view = bench.promise(lambda: lines.frame(self.session)) if lines is not None else None
-        if member.step is None:
-            if lines is None or view is None:
-                raise _Anew(f"what was kept of {member.name} is lost")
-            struct = StructType.fromJson(dict(lines.columns))
-            columns = [Column(f.name, f.dataType.simpleString()) for f in struct.fields if f.name != WEIGHT]
-            listed = ", ".join(quoted(column.name) for column in columns)
-            base = bench.promise(lambda: bench.frame(f"SELECT {listed} FROM {quoted(view)}"))
-            return Rows(self.session, bench, member, columns, base, view, lines.count)
-        table, held = self.table(member.key), self.held(member.key)
-        schema = table.metadata.schema()
-        struct = StructType.fromJson(spark_schema(schema, member.key))
-        columns = [Column(f.name, f.dataType.simpleString()) for f in struct.fields]
-
-        def read() -> DataFrame:
-            self._opened(total_size(held))
-            rows = read_files(self.session, table, schema, held)
-            return rows if member.distinct or self.system.counted else rows.distinct()
-
-        size = total_rows(held) or 0
-        return Rows(self.session, bench, member, columns, bench.promise(read), view, size)
+            raise Anew("finding the change failed on rows that the query itself may not have") from error

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 
 from airflow_trickle.blocks.shapes import NotInBlocks
-from airflow_trickle.engine.fixpoint.rules import Finder, Member, Text, text_of
+from airflow_trickle.engine.fixpoint.finding import Finder
+from airflow_trickle.engine.fixpoint.rules import Member, Text, text_of
 from airflow_trickle.errors import RefreshFailed
 from airflow_trickle.plan.steps import RefreshStep, UnitKind
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.engine.fixpoint.judge import counts, distinct, join, values
-from tests.engine.fixpoint.systems import CLOSURE_IN_DUCKDB, EDGES, System, _plus
+from tests.engine.fixpoint.system import CLOSURE_IN_DUCKDB, EDGES, System, plus
 
 CTES: dict[str, System] = {}
 
@@ -19,7 +19,7 @@ def _pairs(edges):
     """All pairs (a, b) with a way from a to b."""
     found = distinct(edges)
     while True:
-        more = distinct(found + _plus(found, edges))
+        more = distinct(found + plus(found, edges))
         if len(more) == len(found):
             return found
         found = more
@@ -156,7 +156,7 @@ CTES["over a cycle of tables"] = System(
             SELECT node FROM r""",
     },
     (
-        {"closure": lambda now: distinct(now["edges"] + _plus(now["closure"], now["edges"]))},
+        {"closure": lambda now: distinct(now["edges"] + plus(now["closure"], now["edges"]))},
         {"reach": lambda now: _reached(now["start"], now["closure"])},
     ),
     frozenset({"closure", "reach"}),

@@ -6,7 +6,7 @@ from collections import Counter
 from random import Random
 
 from tests.engine.fixpoint.judge import Row
-from tests.engine.fixpoint.systems import System
+from tests.engine.fixpoint.system import System
 
 #: One node or value in so many is NULL.
 _NULLS = 15

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from airflow_trickle import Mode, TableResult
 from tests.engine.fixpoint.judge import Row, least_fixed_point
-from tests.engine.fixpoint.systems import System
+from tests.engine.fixpoint.system import System
 from tests.engine.world import World
 
 _HEAD = """\

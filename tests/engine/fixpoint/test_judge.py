@@ -13,7 +13,8 @@ import pytest
 from tests.engine.fixpoint.cte_systems import CTES
 from tests.engine.fixpoint.graphs import SHAPES, Rows
 from tests.engine.fixpoint.judge import NeverSettles, Row, least_fixed_point
-from tests.engine.fixpoint.systems import SYSTEMS, System
+from tests.engine.fixpoint.system import System
+from tests.engine.fixpoint.systems import SYSTEMS
 from tests.engine.world import bag
 
 #: Cycles that are a WITH RECURSIVE of one table that is read once.

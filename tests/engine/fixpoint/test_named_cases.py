@@ -10,7 +10,8 @@ from airflow_trickle.lakehouse.iterations import read_iterations
 from airflow_trickle.results import Iteration
 from tests.engine.fixpoint.judge import distinct, join
 from tests.engine.fixpoint.stage import Stage
-from tests.engine.fixpoint.systems import EDGES, SYSTEMS, System
+from tests.engine.fixpoint.system import EDGES, System
+from tests.engine.fixpoint.systems import SYSTEMS
 from tests.engine.world import World
 
 

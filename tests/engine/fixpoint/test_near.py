@@ -1,16 +1,24 @@
-"""Rules that are followed in the refreshing process: what a review found, and what is left to Spark."""
+"""Rules that are followed in the refreshing process: what once went wrong with them, and what is left to Spark."""
 
 from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
 
 import pyarrow as pa
 import pytest
 
 from airflow_trickle import Mode
-from airflow_trickle.engine.fixpoint import conjunction, near
+from airflow_trickle.blocks.shapes import NotInBlocks
+from airflow_trickle.engine.fixpoint import joins, near, near_rows, rows
+from airflow_trickle.engine.fixpoint.saving import MachineSaver
+from airflow_trickle.results import Iteration
 from tests.engine.fixpoint.test_random_graphs import run
+from tests.engine.fixpoint.test_resume import pinned, refreshed
 from tests.engine.world import World
 
 WIDE = pa.schema([("ß", pa.int64()), ("ss", pa.int64()), ("b", pa.int64())])
+CLOSURE = "SELECT a, b FROM e UNION SELECT r.a, e.b FROM r JOIN e ON e.a = r.b"
 PAIR = pa.schema([("a", pa.int64()), ("b", pa.int64())])
 
 
@@ -28,11 +36,11 @@ def closed(pairs: set[tuple[int, int]]) -> dict[tuple[int, int], int]:
 
 
 def test_letters_that_only_python_takes_for_the_same_are_different_columns(world: World) -> None:
-    rows = [(1, 10, 2), (2, 20, 3), (3, 30, 4), (5, 50, 6)]
-    world.source("e", WIDE, [dict(zip(WIDE.names, row, strict=True)) for row in rows])
+    wide = [(1, 10, 2), (2, 20, 3), (3, 30, 4), (5, 50, 6)]
+    world.source("e", WIDE, [dict(zip(WIDE.names, row, strict=True)) for row in wide])
     define(world, "SELECT `ß` AS a, b FROM e UNION SELECT e.`ß`, r.b FROM r JOIN e ON e.b = r.a")
     world.tick()
-    assert world.rows("r") == closed({(row[0], row[2]) for row in rows})
+    assert world.rows("r") == closed({(row[0], row[2]) for row in wide})
 
 
 def test_small_integers_lose_rows_tick_after_tick(world: World) -> None:
@@ -49,21 +57,21 @@ def test_small_integers_lose_rows_tick_after_tick(world: World) -> None:
 
 @pytest.mark.parametrize("name", ["non-linear closure", "same generation", "three tables"])
 def test_joins_that_give_much_are_done_in_slices(world: World, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(conjunction, "MOST_AT_ONCE", 3)
+    monkeypatch.setattr(joins, "MOST_AT_ONCE", 3)
     run(world, name, seed=5, batches=3, nulls=False)
 
 
 @pytest.mark.parametrize("name", ["non-linear closure", "closure over two tables"])
 def test_joins_that_give_too_much_are_left_to_spark(world: World, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(conjunction, "MOST_AT_ONCE", 2)
-    monkeypatch.setattr(conjunction, "MOST_BEHIND", 9)
+    monkeypatch.setattr(joins, "MOST_AT_ONCE", 2)
+    monkeypatch.setattr(joins, "MOST_BEHIND", 9)
     refused = []
     settle = near.NearMachine.settle
 
     def told(machine: near.NearMachine) -> object:
         try:
             left = settle(machine)
-        except conjunction.NotNear:
+        except joins.NotNear:
             refused.append("all")
             raise
         refused.extend(["rest"] if left is not None else [])
@@ -72,3 +80,67 @@ def test_joins_that_give_too_much_are_left_to_spark(world: World, name: str, mon
     monkeypatch.setattr(near.NearMachine, "settle", told)
     run(world, name, seed=6, batches=4, nulls=False)
     assert refused
+
+
+def test_what_spark_was_given_is_not_taken_for_all_there_is(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuses(_: MachineSaver) -> None:
+        raise NotInBlocks("it was said so", 0)
+
+    monkeypatch.setenv("TRICKLE_CHECKPOINT_SECONDS", "0")
+    monkeypatch.setattr(MachineSaver, "_after_pass", refuses)
+    pairs = {(n, n + 1) for n in range(5)}
+    world.source("e", PAIR, [{"a": a, "b": b} for a, b in sorted(pairs)])
+    define(world, CLOSURE)
+    assert "every pass in full because it was said so" in world.tick()["r"].reason
+    assert world.rows("r") == closed(pairs)
+
+
+def test_what_is_given_back_after_every_pass_stays_in_few_parts(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    counts: list[int] = []
+    give_back = near_rows.NearRows.give_back
+
+    def told(one: near_rows.NearRows) -> None:
+        give_back(one)
+        counts.append(len(one.rows.parts))
+
+    monkeypatch.setenv("TRICKLE_CHECKPOINT_SECONDS", "0")
+    monkeypatch.setattr(near_rows.NearRows, "give_back", told)
+    monkeypatch.setattr(rows, "MOST_PARTS", 4)
+    monkeypatch.setattr(near_rows, "MOST_PARTS", 4)
+    pairs = {(n, n + 1) for n in range(10)}
+    world.source("e", PAIR, [{"a": a, "b": b} for a, b in sorted(pairs)])
+    define(world, CLOSURE)
+    world.tick()
+    assert len(counts) >= 10
+    assert max(counts) == 4
+    assert world.rows("r") == closed(pairs)
+    world.delete("e", "a = 4")
+    world.append("e", *({"a": n, "b": n + 1} for n in range(10, 16)))
+    assert world.tick()["r"].mode is Mode.DIFFERENTIAL
+    assert world.rows("r") == closed(pairs - {(4, 5)} | {(n, n + 1) for n in range(10, 16)})
+
+
+def test_a_pass_that_goes_on_on_spark_is_noted_once_with_all_its_rows(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: Counter[str] = Counter()
+    following = near.NearMachine._following
+
+    def refuses(machine: near.NearMachine, key: str) -> Iterator[pa.Table]:
+        asked[key] += 1
+        if key == "default.odd" and asked[key] == 3:
+            raise joins.NotNear
+        return following(machine, key)
+
+    monkeypatch.setattr(near.NearMachine, "_following", refuses)
+    world.source("e", PAIR, [{"a": n, "b": n + 1} for n in range(9)])
+    step = "SELECT r.a, e.b FROM {} AS r JOIN e ON e.a = r.b"
+    world.define({"even": step.format("odd"), "odd": f"SELECT a, b FROM e UNION {step.format('even')}"})
+    world.yaml.write_text(world.yaml.read_text() + "allow_circular: true\n")
+    told: list[Iteration] = []
+    refreshed(str(world.yaml), pinned(world), told.append)
+    assert asked["default.odd"] == 3
+    assert [one.number for one in told] == list(range(1, len(told) + 1))
+    for name in ("even", "odd"):
+        assert sum(one.changes[name] for one in told) == world.rows(name).total() > 0
+    assert [one.changes for one in told if not one.total] == [{"even": 0, "odd": 0}]

@@ -85,7 +85,6 @@ def test_when_there_is_too_much_spark_goes_on(world: World, name: str, monkeypat
 
 
 @pytest.mark.soak
-@pytest.mark.timeout(0)
 def test_for_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spark_home: Path) -> None:
     until = time.monotonic() + float(os.environ.get("TRICKLE_SOAK_SECONDS", "600"))
     first = seed = int(os.environ.get("TRICKLE_SOAK_SEED", str(time.time_ns() % 10**9)))
