@@ -48,11 +48,11 @@ class FixpointOperator(RefreshOperator):
     def _refreshed(
         self, context: Context, lake: Lakehouse, tick: Tick, spark: SparkProvider, full: bool
     ) -> tuple[TableResult, ...]:
-        from airflow_trickle.engine.refresh import refresh
+        from airflow_trickle.operators.submitting import refreshed
 
         reporter = PassReporter(context["ti"])
         try:
-            return refresh(lake, self.step, tick, spark, full_refresh=full, progress=reporter)
+            return refreshed(lake, self.step, tick, spark, full, progress=reporter)
         finally:
             reporter.push()
 

@@ -45,12 +45,12 @@ class RefreshOperator(BaseOperator):
         """Refresh, and return what became of each table."""
         from airflow_trickle.hooks.spark import TrickleSparkHook
         from airflow_trickle.lakehouse.catalog import open_lakehouse
-        from airflow_trickle.spark.session import SparkProvider
+        from airflow_trickle.operators.submitting import spark_at
 
         with told_in_words(pipeline=self.dag_id, cap=self.step.max_iterations):
             tick = self._tick(context)
             target = TrickleSparkHook(self.spark_conn_id).get_conn()
-            with open_lakehouse(self.catalog) as lake, SparkProvider(target) as spark:
+            with open_lakehouse(self.catalog) as lake, spark_at(target, self.spark_conn_id) as spark:
                 self._spark = spark
                 full = bool(context["params"].get("full_refresh", False))
                 results = self._refreshed(context, lake, tick, spark, full)
@@ -59,9 +59,9 @@ class RefreshOperator(BaseOperator):
     def _refreshed(
         self, context: Context, lake: Lakehouse, tick: Tick, spark: SparkProvider, full: bool
     ) -> tuple[TableResult, ...]:
-        from airflow_trickle.engine.refresh import refresh
+        from airflow_trickle.operators.submitting import refreshed
 
-        return refresh(lake, self.step, tick, spark, full_refresh=full)
+        return refreshed(lake, self.step, tick, spark, full)
 
     def _tick(self, context: Context) -> Tick:
         pinned = context["ti"].xcom_pull(task_ids=self.pin_task_id)
@@ -70,6 +70,6 @@ class RefreshOperator(BaseOperator):
         return Tick.model_validate(pinned)
 
     def on_kill(self) -> None:
-        """Stop the query on Spark: without its client it would go on and starve the next one."""
+        """Stop the work on Spark: without its client it would go on and starve the next one."""
         if self._spark is not None:
             self._spark.interrupt()
