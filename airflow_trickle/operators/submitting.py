@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from airflow_trickle import clock
 from airflow_trickle.errors import CaptureFailed, RefreshFailed, TrickleError
@@ -16,8 +16,6 @@ from airflow_trickle.spark.target import SparkTarget
 from airflow_trickle.spark.tuning import chosen_settings
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
     from airflow_trickle.engine.submission.outcome import Outcome
     from airflow_trickle.engine.submission.request import Request
     from airflow_trickle.lakehouse.catalog import Lakehouse
@@ -53,7 +51,7 @@ class Submitter(SparkProvider):
         self._killed = False
 
     @property
-    def session(self) -> SparkSession:
+    def session(self) -> NoReturn:
         """Raises `NeedsSpark`."""
         raise NeedsSpark
 
