@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
+from datetime import datetime, timezone
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -51,6 +56,24 @@ class TaskInstance:
         self.pushed[key] = value
 
 
+def run_dag(folder: Path, run_id: str) -> tuple[dict[str, Any], dict[str, list[dict[str, Any]]]]:
+    """By task: what it has returned or the error it ended with, and the passes that it has told."""
+    (dag,) = build_dags(folder, {}, strict=True)
+    ended: dict[str, Any] = {}
+    passes: dict[str, list[dict[str, Any]]] = {}
+    left = sorted(dag.tasks, key=lambda task: task.task_id)
+    while ready := [task for task in left if task.upstream_task_ids <= ended.keys()]:
+        for task in ready:
+            left.remove(task)
+            instance = TaskInstance(ended)
+            try:
+                ended[task.task_id] = task.execute({"run_id": run_id, "ti": instance, "params": {}})  # type: ignore[typeddict-item]
+            except AirflowException as error:
+                ended[task.task_id] = error
+            passes[task.task_id] = instance.pushed.get("iterations", [])
+    return ended, passes
+
+
 class Deployment:
     """A world with its own catalog and Spark, whose DAG is run task by task through its operators."""
 
@@ -61,20 +84,9 @@ class Deployment:
         self.passes: dict[str, list[dict[str, Any]]] = {}
 
     def run(self, run_id: str) -> dict[str, Any]:
-        """What each task has returned, or the error it ended with; downstream of an error nothing runs."""
+        """What each task has returned, or the error it ended with."""
         self.use()
-        (dag,) = build_dags(self.world.yaml.parent, {}, strict=True)
-        ended: dict[str, Any] = {}
-        left = sorted(dag.tasks, key=lambda task: task.task_id)
-        while ready := [task for task in left if task.upstream_task_ids <= ended.keys()]:
-            for task in ready:
-                left.remove(task)
-                instance = TaskInstance(ended)
-                try:
-                    ended[task.task_id] = task.execute({"run_id": run_id, "ti": instance, "params": {}})  # type: ignore[typeddict-item]
-                except AirflowException as error:
-                    ended[task.task_id] = error
-                self.passes[task.task_id] = instance.pushed.get("iterations", [])
+        ended, self.passes = run_dag(self.world.yaml.parent, run_id)
         return ended
 
     def use(self) -> None:
@@ -100,9 +112,6 @@ def far(tmp_path: Path, cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> De
 
 
 def order(number: int, customer: int, total: str) -> dict[str, Any]:
-    from datetime import datetime, timezone
-    from decimal import Decimal
-
     at = datetime(2026, 1, 1 + number, tzinfo=timezone.utc)
     return {"id": number, "customer": customer, "total": Decimal(total), "at": at}
 
@@ -189,57 +198,95 @@ def test_errors_are_the_same_on_connect_and_on_a_cluster(near: Deployment, far: 
     assert told[0] == told[1]
 
 
-class Killer(threading.Thread):
-    """Kills the driver, as by ``kill -9``, as soon as it has written down how far it is."""
+REACH = "SELECT src, dst FROM edges UNION SELECT r.src, e.dst FROM reach AS r JOIN edges AS e ON e.src = r.dst"
+CHAIN = 60
 
-    def __init__(self, world: World) -> None:
-        super().__init__(daemon=True)
-        self.world = world
-        self.killed: int | None = None
 
-    def run(self) -> None:
-        engine = create_engine(self.world.uri)
-        points = Path(self.world.folder / "warehouse" / "_trickle_checkpoints")
-        while len(list(points.rglob("*.json"))) < 5:
-            time.sleep(0.02)
-        with engine.connect() as connection:
-            self.killed = connection.execute(select(leases.c.pid)).scalar()
-        engine.dispose()
-        assert self.killed not in (None, os.getpid())
-        os.kill(self.killed, signal.SIGKILL)
+@pytest.fixture
+def chain(tmp_path: Path, cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> Deployment:
+    """A cycle that takes many passes, each of which is written down."""
+    monkeypatch.setenv("TRICKLE_CHECKPOINT_SECONDS", "0")
+    world = World(tmp_path / "world", f"sqlite:///{tmp_path}/catalog.db")
+    world.source("edges", EDGE, [{"src": n, "dst": n + 1} for n in range(CHAIN)])
+    world.define({"reach": REACH})
+    world.yaml.write_text(world.yaml.read_text() + "allow_circular: true\n")
+    return Deployment(world, cluster.connection(), monkeypatch)
+
+
+def driver_at_work(world: World) -> int:
+    """The process of the driver, once it has written down some passes."""
+    points = Path(world.folder / "warehouse" / "_trickle_checkpoints")
+    deadline = time.monotonic() + 120
+    while len(list(points.rglob("*.json"))) < 5:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    engine = create_engine(world.uri)
+    with engine.connect() as connection:
+        (found,) = connection.execute(select(leases.c.pid)).scalars()
+    engine.dispose()
+    assert found != os.getpid()
+    return int(found)
+
+
+def assert_complete(deployment: Deployment) -> None:
+    """The table is whole, and nothing was left behind."""
+    world = deployment.world
+    assert world.rows("reach") == {(n, m): 1 for n in range(CHAIN) for m in range(n + 1, CHAIN + 1)}
+    assert world.snapshots("reach") == 1
+    with open_lakehouse("trickle") as lake:
+        assert leftovers(lake, pipeline="p") == []
 
 
 @pytest.mark.timeout(600)
-def test_a_driver_that_is_killed_is_gone_on_with_by_the_next_attempt(
-    tmp_path: Path, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("TRICKLE_CHECKPOINT_SECONDS", "0")
-    world = World(tmp_path / "world", f"sqlite:///{tmp_path}/catalog.db")
-    world.source("edges", EDGE, [{"src": n, "dst": n + 1} for n in range(60)])
-    reach = "SELECT src, dst FROM edges UNION SELECT r.src, e.dst FROM reach AS r JOIN edges AS e ON e.src = r.dst"
-    world.define({"reach": reach})
-    world.yaml.write_text(world.yaml.read_text() + "allow_circular: true\n")
-    deployment = Deployment(world, cluster.connection(), monkeypatch)
-    killer = Killer(world)
+def test_a_driver_that_is_killed_is_gone_on_with_by_the_next_attempt(chain: Deployment) -> None:
+    killer = threading.Thread(target=lambda: os.kill(driver_at_work(chain.world), signal.SIGKILL), daemon=True)
     killer.start()
 
-    first = deployment.run("manual__1")
+    first = chain.run("manual__1")
 
-    assert killer.killed is not None
+    assert not killer.is_alive()
     assert "ended without saying what became of its work (exit code" in str(first["reach"])
-    with pytest.raises(Exception, match=r"default\.reach"):
-        world.rows("reach")
+    assert not chain.world.outside.table_exists("default.reach")
 
-    second = deployment.run("manual__1")
+    (result,) = chain.run("manual__1")["reach"]
 
-    (result,) = second["reach"]
-    assert (result["mode"], result["rows_inserted"]) == ("FULL", 60 * 61 // 2)
-    numbers = [one["iteration"] for one in deployment.passes["reach"]]
+    assert (result["mode"], result["rows_inserted"]) == ("FULL", CHAIN * (CHAIN + 1) // 2)
+    numbers = [one["iteration"] for one in chain.passes["reach"]]
     assert numbers[0] > 1, "it went on, it did not begin anew"
-    assert numbers == list(range(numbers[0], 62))
-    assert world.rows("reach") == world.judge(
-        "WITH RECURSIVE r AS (SELECT * FROM edges UNION SELECT r.src, e.dst FROM r JOIN edges AS e ON e.src = r.dst) "
-        "SELECT * FROM r"
+    assert numbers == list(range(numbers[0], numbers[-1] + 1))
+    assert_complete(chain)
+
+
+#: A worker of Airflow's, which runs the tasks of a DAG.
+WORKER = """
+import sys
+from pathlib import Path
+from airflow.sdk.bases.operator import ExecutorSafeguard
+from tests.operators.test_cluster import run_dag
+ExecutorSafeguard.test_mode = True
+run_dag(Path(sys.argv[1]), "manual__1")
+"""
+
+
+@pytest.mark.timeout(600)
+def test_a_driver_whose_worker_is_killed_does_the_work_and_the_retry_finds_it_done(
+    chain: Deployment, cluster: Cluster, tmp_path: Path
+) -> None:
+    chain.use()
+    before = len(cluster.applications())
+    worker = subprocess.Popen(
+        [sys.executable, "-c", WORKER, str(chain.world.yaml.parent)],
+        env={**os.environ, "AIRFLOW_HOME": str(tmp_path / "airflow"), "PYTHONPATH": str(Path(__file__).parents[2])},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
     )
-    with open_lakehouse("trickle") as lake:
-        assert leftovers(lake, pipeline="p") == []
+    driver = driver_at_work(chain.world)
+    worker.kill()
+    worker.wait()
+    assert psutil.pid_exists(driver)
+
+    (result,) = chain.run("manual__1")["reach"]
+
+    assert result["rows_inserted"] == CHAIN * (CHAIN + 1) // 2
+    assert len(cluster.applications()) - before == 1
+    assert_complete(chain)
