@@ -65,6 +65,15 @@ soak: $(STAMP) java ## long random runs
 wheel-check: $(STAMP) ## build the wheel, install it without Airflow, import it
 	@$(BIN)/python -m tools.wheel_check
 
+.PHONY: docker-check
+docker-check: ## let Docker Compose read docker/compose.yaml, where there is one
+	@if docker compose version >/dev/null 2>&1; then \
+		env $$(sed -n 's/^\([A-Z_]*\)=.*/\1=checked/p' docker/env.example) \
+			docker compose --file docker/compose.yaml config --quiet && echo "docker/compose.yaml is good"; \
+	else \
+		echo "No Docker Compose here: docker/compose.yaml was only checked by tests/test_docker.py"; \
+	fi
+
 .PHONY: sql-report
 sql-report: $(STAMP) java ## ask Spark and the parser about the query corpora, write docs/sql-corpora.md
 	@$(BIN)/python -m tools.sql_report

@@ -62,7 +62,8 @@ PARTS: dict[str, set[str]] = {
     "api": {"definition", "engine", "lakehouse", "plan", "runner", "spark"},
     "cli": {"api", "definition", "engine", "lakehouse", "plan", "runner", "spark"},
     "dag_docs": {"plan"},
-    "hooks": {"spark"},
+    # What a source to be captured refers to is found in its step.
+    "hooks": {"plan", "spark"},
     "notifications": {"alerts"},
     "operators": {"alerts", "engine", "hooks", "lakehouse", "plan", "spark"},
     "translator": {"plan"},

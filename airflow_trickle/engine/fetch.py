@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from airflow_trickle.spark.active import is_connect
+
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
@@ -20,11 +22,11 @@ def fetch(frame: DataFrame, most: int = SMALL, also: Sequence[str] = ()) -> pa.T
     The types of the columns in ``also`` do not matter: they stay here.
     """
     import pyarrow as pa
-    from pyspark.errors import UnsupportedOperationException
+    from pyspark.errors import PySparkTypeError, UnsupportedOperationException
 
     try:
         rows = frame.limit(most + 1).toArrow()
-    except UnsupportedOperationException:  # a type that Spark does not turn into Arrow
+    except (UnsupportedOperationException, PySparkTypeError):  # a type that Spark does not turn into Arrow
         return None
     if rows.num_rows > most or len(set(rows.schema.names)) != rows.num_columns:
         return None
@@ -37,6 +39,17 @@ def fetch(frame: DataFrame, most: int = SMALL, also: Sequence[str] = ()) -> pa.T
 def given_back(spark: SparkSession, rows: pa.Table) -> DataFrame:
     """Rows that were fetched, as a frame again; it travels with the plans that read it."""
     return spark.createDataFrame(rows, _struct(rows.schema))
+
+
+def empty(spark: SparkSession, columns: StructType) -> DataFrame:
+    """A frame without rows."""
+    from pyspark.sql import functions as F
+
+    if is_connect(spark):
+        return spark.createDataFrame([], columns)
+    # In a driver of its own, pyspark would have the executors run Python for it, which they need not have.
+    nothing = [F.lit(None).cast(column.dataType).alias(column.name) for column in columns.fields]
+    return spark.range(0).select(*nothing)
 
 
 def _struct(schema: pa.Schema) -> StructType:

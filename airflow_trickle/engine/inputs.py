@@ -11,6 +11,7 @@ from pyiceberg.manifest import DataFile
 from pyiceberg.schema import Schema, index_by_name
 from pyiceberg.table import Table
 
+from airflow_trickle.engine.fetch import empty
 from airflow_trickle.engine.merge import equality_fields, standing_at, surviving, with_places
 from airflow_trickle.engine.zeros import one_zero
 from airflow_trickle.engine.zset import FILE, POSITION, quoted
@@ -100,7 +101,7 @@ def _read(
     if locations:
         rows = spark.read.schema(struct).parquet(*(spark_pattern(location) for location in locations))
     else:
-        rows = spark.createDataFrame([], struct)
+        rows = empty(spark, struct)
     return rows, {field.field_id: field.name if own_names else id_name(field.field_id) for field in columns.fields}
 
 

@@ -168,6 +168,7 @@ def _places(
 
 def _listed(spark: SparkSession, files: Sequence[LiveFile], spelled: Mapping[str, str]) -> DataFrame:
     """The places that position delete files name, read by Spark."""
+    import pyarrow as pa
     from pyspark.sql import functions as F
     from pyspark.sql.types import LongType, StringType, StructField, StructType
 
@@ -185,10 +186,13 @@ def _listed(spark: SparkSession, files: Sequence[LiveFile], spelled: Mapping[str
     )
     names = _spelled(source, list(paths))
     listed = _labelled(spark, listed, {names[path]: (number,) for path, number in paths.items()}, [_DELETES]).drop(FILE)
-    applies = spark.createDataFrame(
-        [(paths[delete], named, spelled[named]) for delete, named in pairs],
-        StructType([StructField(_DELETES, whole), StructField(_NAMED, text), StructField(FILE, text)]),
-    )
+    columns = {
+        _DELETES: pa.array([paths[delete] for delete, _ in pairs], pa.int64()),
+        _NAMED: pa.array([named for _, named in pairs], pa.string()),
+        FILE: pa.array([spelled[named] for _, named in pairs], pa.string()),
+    }
+    # As Arrow: for other rows, pyspark would have executors run Python.
+    applies = spark.createDataFrame(pa.table(columns))
     return listed.join(F.broadcast(applies), [_DELETES, _NAMED]).select(FILE, POSITION)
 
 
@@ -196,11 +200,13 @@ def _labelled(
     spark: SparkSession, rows: DataFrame, labels: Mapping[str, tuple[int, ...]], names: Sequence[str]
 ) -> DataFrame:
     """Rows that know their `FILE`, with the numbers that belong to it."""
+    import pyarrow as pa
     from pyspark.sql import functions as F
-    from pyspark.sql.types import LongType, StringType, StructField, StructType
 
-    layout = StructType([StructField(FILE, StringType()), *(StructField(name, LongType()) for name in names)])
-    numbers = spark.createDataFrame([(path, *those) for path, those in labels.items()], layout)
+    columns = {FILE: pa.array(list(labels), pa.string())}
+    for at, name in enumerate(names):
+        columns[name] = pa.array([those[at] for those in labels.values()], pa.int64())
+    numbers = spark.createDataFrame(pa.table(columns))
     return _guarded(rows, labels).join(F.broadcast(numbers), FILE)
 
 

@@ -8,9 +8,8 @@ from airflow.sdk.exceptions import AirflowNotFoundException
 from airflow_trickle.errors import SettingsError, TrickleError
 from airflow_trickle.spark.target import SparkTarget, target_from_connection
 
-#: Our own type, the Spark provider's, and what Airflow makes of ``AIRFLOW_CONN_…=sc://host``.
-_CONNECT_TYPES = ("trickle_spark", "spark_connect", "sc")
-_SUBMIT_TYPES = ("spark", "spark_jdbc", "spark_sql")
+#: Our own type, the Spark provider's, and what Airflow makes of ``AIRFLOW_CONN_…=sc://host`` and ``k8s://host``.
+_TYPES = ("trickle_spark", "spark_connect", "spark", "sc", "k8s")
 
 
 class TrickleSparkHook(BaseHook):
@@ -18,7 +17,8 @@ class TrickleSparkHook(BaseHook):
 
     A connection of type ``trickle_spark`` with the host ``sc://…`` names a Spark Connect server; without
     a host, or if there is no connection of the default id, Spark is embedded. The ``spark_connect``
-    connections of Airflow's Spark provider serve as well.
+    connections of Airflow's Spark provider serve as well. Its ``spark`` connections name the master of a cluster
+    (``spark://…``, ``yarn``, ``k8s://…``), to which work is submitted.
     """
 
     conn_name_attr = "spark_conn_id"
@@ -59,15 +59,14 @@ class TrickleSparkHook(BaseHook):
 
     def _check(self, conn_type: str, host: str) -> None:
         name = f"Airflow connection '{self.spark_conn_id}'"
-        use = f"Use one of type {self.conn_type} or spark_connect to a Spark Connect server (sc://…)."
-        if conn_type in _SUBMIT_TYPES and not host.startswith("sc://"):
-            raise SettingsError(
-                f"{name} is of type {conn_type}, which submits applications to a cluster; this version runs "
-                f"on Spark Connect only. {use}"
-            )
-        if conn_type not in (*_CONNECT_TYPES, *_SUBMIT_TYPES):
-            raise SettingsError(f"{name} is of type {conn_type}, which is not Spark. {use}")
-        if conn_type == "spark_connect" and not host:
+        use = (
+            f"Use one of type {self.conn_type} or spark_connect to a Spark Connect server (sc://…), or one of type "
+            f"spark to a cluster (spark://…, yarn, k8s://…)."
+        )
+        if conn_type not in _TYPES:
+            which = "is for one program of Spark only" if conn_type in ("spark_sql", "spark_jdbc") else "is not Spark"
+            raise SettingsError(f"{name} is of type {conn_type}, which {which}. {use}")
+        if conn_type in ("spark_connect", "spark") and not host:
             raise SettingsError(f"{name} has no host. {use}")
 
     def test_connection(self) -> tuple[bool, str]:
@@ -76,6 +75,8 @@ class TrickleSparkHook(BaseHook):
 
         try:
             target = self.get_conn()
+            if target.kind == "submit":
+                return True, f"The connection is complete; nothing was submitted: {target}"
             with SparkProvider(target) as spark:
                 return True, f"Spark {spark.session.version}: {target}"
         except TrickleError as error:

@@ -66,12 +66,12 @@ class UnitOperator(BaseOperator):
         """The lakehouse and Spark, for the length of a block; an error of ours ends the task in its own words."""
         from airflow_trickle.hooks.spark import TrickleSparkHook
         from airflow_trickle.lakehouse.catalog import open_lakehouse
-        from airflow_trickle.spark.session import SparkProvider
+        from airflow_trickle.operators.submitting import spark_at
 
         with told_in_words(pipeline=self.dag_id, cap=self.step.max_iterations):
             tick = self._tick(context)
             target = TrickleSparkHook(self.spark_conn_id).get_conn()
-            with open_lakehouse(self.catalog) as lake, SparkProvider(target) as spark:
+            with open_lakehouse(self.catalog) as lake, spark_at(target, self.spark_conn_id) as spark:
                 self._spark = spark
                 yield Opened(lake, spark, tick, bool(context["params"].get("full_refresh", False)))
 
@@ -97,6 +97,6 @@ class UnitOperator(BaseOperator):
             }
 
     def on_kill(self) -> None:
-        """Stop the query on Spark: without its client it would go on and starve the next one."""
+        """Stop the work on Spark: without its client it would go on and starve the next one."""
         if self._spark is not None:
             self._spark.interrupt()

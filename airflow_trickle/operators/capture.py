@@ -36,20 +36,18 @@ class CaptureOperator(BaseOperator):
 
     def execute(self, context: Context) -> dict[str, Any]:
         """Capture, and return what became of the source."""
-        from airflow_trickle.engine.capture.capture import capture
-        from airflow_trickle.hooks.connections import connection_fields
         from airflow_trickle.hooks.spark import TrickleSparkHook
         from airflow_trickle.lakehouse.catalog import open_lakehouse
-        from airflow_trickle.spark.session import SparkProvider
+        from airflow_trickle.operators.submitting import captured, spark_at
 
         with told_in_words():
             target = TrickleSparkHook(self.spark_conn_id).get_conn()
-            with open_lakehouse(self.catalog) as lake, SparkProvider(target) as spark:
+            with open_lakehouse(self.catalog) as lake, spark_at(target, self.spark_conn_id) as spark:
                 self._spark = spark
-                result = capture(lake, self.step, tick_id(self.dag_id, context["run_id"]), spark, connection_fields)
+                result = captured(lake, self.step, tick_id(self.dag_id, context["run_id"]), spark)
         return result.model_dump(mode="json")
 
     def on_kill(self) -> None:
-        """Stop the query on Spark: without its client it would go on and starve the next one."""
+        """Stop the work on Spark: without its client it would go on and starve the next one."""
         if self._spark is not None:
             self._spark.interrupt()

@@ -47,11 +47,10 @@ class FixpointOperator(RefreshOperator):
     operator_extra_links: Collection[BaseOperatorLink] = (PassesLink(), HistoryLink())
 
     def _refreshed(self, context: Context, opened: Opened) -> tuple[TableResult, ...]:
-        from airflow_trickle.engine.refresh import refresh
+        from airflow_trickle.operators.submitting import refreshed
 
         with telling(context) as progress:
-            full = opened.full_refresh
-            return refresh(opened.lake, self.step, opened.tick, opened.spark, full_refresh=full, progress=progress)
+            return refreshed(opened.lake, self.step, opened.tick, opened.spark, opened.full_refresh, progress)
 
 
 @contextmanager

@@ -70,8 +70,10 @@ class GroupStageOperator(UnitOperator):
 
     def execute(self, context: Context) -> list[dict[str, Any]]:
         """Stage, and return what will become of each table."""
+        from airflow_trickle.operators.submitting import staged
+
         with self.opened(context) as opened, telling(context) as progress:
-            results = _group(self.step, opened, progress=progress).stage(self.member)
+            results = staged(_group(self.step, opened, progress=progress), self.member)
         return end_of(context, results)
 
 
@@ -97,8 +99,10 @@ class GroupCommitOperator(UnitOperator):
 
     def execute(self, context: Context) -> list[dict[str, Any]]:
         """Publish, and return what became of each table."""
+        from airflow_trickle.operators.submitting import committed
+
         with self.opened(context) as opened:
-            results = _group(self.step, opened).commit()
+            results = committed(_group(self.step, opened))
         self.update_assets(context, results)
         return [result.model_dump(mode="json") for result in results]
 

@@ -76,10 +76,11 @@ class PinOperator(BaseOperator):
 
     def _idle(self, lake: Lakehouse, tick: Tick, context: Context) -> list[str]:
         from airflow_trickle.hooks.spark import TrickleSparkHook
-        from airflow_trickle.spark.session import SparkProvider
+        from airflow_trickle.operators.submitting import spark_at
 
         look = look_of(context, tick, self.captures)
-        with SparkProvider(TrickleSparkHook(self.spark_conn_id).get_conn()) as spark:
+        target = TrickleSparkHook(self.spark_conn_id).get_conn()
+        with spark_at(target, self.spark_conn_id) as spark:
             return pass_over(lake, self.watched, self.sensors, look, spark)
 
 

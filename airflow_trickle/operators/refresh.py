@@ -36,6 +36,6 @@ class RefreshOperator(UnitOperator):
         return end_of(context, results)
 
     def _refreshed(self, context: Context, opened: Opened) -> tuple[TableResult, ...]:
-        from airflow_trickle.engine.refresh import refresh
+        from airflow_trickle.operators.submitting import refreshed
 
-        return refresh(opened.lake, self.step, opened.tick, opened.spark, full_refresh=opened.full_refresh)
+        return refreshed(opened.lake, self.step, opened.tick, opened.spark, opened.full_refresh)

@@ -56,7 +56,7 @@ class StratumSkipSensor(BaseSensorOperator):
         """Look once."""
         from airflow_trickle.hooks.spark import TrickleSparkHook
         from airflow_trickle.lakehouse.catalog import open_lakehouse
-        from airflow_trickle.spark.session import SparkProvider
+        from airflow_trickle.operators.submitting import spark_at
 
         pinned = context["ti"].xcom_pull(task_ids=self.pin_task_id)
         if not pinned:
@@ -64,6 +64,6 @@ class StratumSkipSensor(BaseSensorOperator):
         look = look_of(context, Tick.model_validate(pinned), self.captures)
         with told_in_words():
             target = TrickleSparkHook(self.spark_conn_id).get_conn()
-            with open_lakehouse(self.catalog) as lake, SparkProvider(target) as spark:
+            with open_lakehouse(self.catalog) as lake, spark_at(target, self.spark_conn_id) as spark:
                 tasks = pass_over(lake, self.watched, {}, look, spark)
         return PokeReturnValue(is_done=True, xcom_value=end_skipping(context, sorted(tasks), tasks))

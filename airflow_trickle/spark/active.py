@@ -12,14 +12,19 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+def is_connect(session: SparkSession) -> bool:
+    """Whether a session is one of Spark Connect, not that of a driver of its own."""
+    # Not by trying an attribute: a classic session answers with an error of its own.
+    return type(session).__module__.startswith("pyspark.sql.connect")
+
+
 @contextmanager
 def activated(session: SparkSession) -> Iterator[None]:
     """Make a Connect session the active one of this thread; a checkpoint asks for it.
 
     Only for this thread and only for the block, so that other work in the process keeps its own.
     """
-    # Not by trying an attribute: a classic session answers with an error of its own.
-    if not type(session).__module__.startswith("pyspark.sql.connect"):
+    if not is_connect(session):
         yield
         return
     from pyspark.sql.connect.session import SparkSession as ConnectSession

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from airflow_trickle.errors import SettingsError
 from airflow_trickle.spark import embedded
 from airflow_trickle.spark.target import SparkTarget
 from airflow_trickle.spark.tuning import session_settings
@@ -44,6 +45,8 @@ def connect(target: SparkTarget, *, session_id: str | None = None, app: str = "a
     """
     from airflow_trickle.spark import channel
 
+    if target.kind == "submit":
+        raise SettingsError(f"There is no session on {target}: applications are submitted to it, and end.")
     channel.require_client()
     if target.kind == "embedded":
         info = embedded.ensure_running()
@@ -138,8 +141,8 @@ def _interrupt(target: SparkTarget | None, session_id: str, *, release: bool) ->
     from airflow_trickle.errors import SparkUnavailable
     from airflow_trickle.spark import channel
 
-    if target is None:
-        return 0
+    if target is None or target.kind == "submit":
+        return 0  # its session ended with its process
     if target.kind == "embedded":
         state = embedded.running_state()
         if state is None:
@@ -187,11 +190,24 @@ class SparkProvider:
         self._session_id = str(uuid.uuid4())
         self._session: SparkSession | None = None
         self._ours = True
+        self._borrowed = False
         self._lock = threading.Lock()
 
     @classmethod
     def of(cls, session: SparkSession) -> SparkProvider:
         """A session that belongs to the caller; it is never closed by us."""
+        provider = cls._with(session)
+        provider._borrowed = True
+        return provider
+
+    @classmethod
+    def of_application(cls, session: SparkSession, conf: Mapping[str, str]) -> SparkProvider:
+        """The session of an application of ours, set up like every session, with what a connection asks for."""
+        set_conf(session, session_settings(conf))
+        return cls._with(session)
+
+    @classmethod
+    def _with(cls, session: SparkSession) -> SparkProvider:
         provider = cls()
         provider.target = None
         provider._session = session
@@ -211,7 +227,7 @@ class SparkProvider:
     @property
     def borrowed(self) -> bool:
         """Whether the session belongs to the caller, with settings of the caller's own."""
-        return not self._ours
+        return self._borrowed
 
     @property
     def session_id(self) -> str:

@@ -1,4 +1,4 @@
-"""Which Spark to use: the embedded one, or a Spark Connect server named by a connection."""
+"""Which Spark to use: the embedded one, a Spark Connect server, or a cluster that applications are submitted to."""
 
 from __future__ import annotations
 
@@ -11,40 +11,45 @@ from typing import Any, Literal
 from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlsplit
 
 from airflow_trickle.errors import SettingsError
+from airflow_trickle.spark.submit import is_master, master_of, submit_options
 
 #: Spark Connect's own default port.
 DEFAULT_PORT = 15002
 
 _EMBEDDED = ("", "embedded", "local", "local[*]")
 _SCHEME = "sc://"
-#: Connection types whose host is a Spark master, as the Apache Spark provider defines them.
-_MASTER_TYPES = ("spark", "spark_sql", "spark_jdbc")
 
 
 @dataclass(frozen=True)
 class SparkTarget:
     """Where Spark runs; ``url`` and ``conf`` may hold secrets and are never printed."""
 
-    kind: Literal["embedded", "connect"] = "embedded"
-    #: ``sc://host:port/;token=…``, only for ``connect``.
+    kind: Literal["embedded", "connect", "submit"] = "embedded"
+    #: ``sc://host:port/;token=…`` for ``connect``, the master for ``submit``.
     url: str = field(default="", repr=False)
-    #: Settings of the session, applied after our own.
+    #: Settings of the session, applied after our own; for ``submit``, of the application.
     conf: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    #: For ``submit``: what else the Apache Spark provider's hook is told, by the names of its arguments.
+    options: tuple[tuple[str, str], ...] = field(default=(), repr=False)
 
     @property
     def address(self) -> str:
-        """``host:port`` of a Connect server, without anything secret.
+        """``host:port`` of a Connect server, or a master, without anything secret.
 
         >>> target_from_url("sc://spark.example/;token=secret").address
         'spark.example:15002'
         """
         if self.kind == "embedded":
             return "the embedded server"
+        if self.kind == "submit":
+            return _shown(self.url)
         parts = _split(self.url)
         host = parts.hostname or ""
         return f"[{host}]:{parts.port}" if ":" in host else f"{host}:{parts.port}"
 
     def __str__(self) -> str:
+        if self.kind == "submit":
+            return f"spark-submit to {self.address}"
         return "embedded Spark" if self.kind == "embedded" else f"Spark Connect at {self.address}"
 
 
@@ -74,7 +79,8 @@ def target_from_connection(
 ) -> SparkTarget:
     """The target of an Airflow connection: user id in ``login``, token in ``password``.
 
-    ``extra`` may have ``use_ssl`` and ``conf``, a mapping of Spark settings for the session.
+    ``extra`` may have ``use_ssl`` and ``conf``, a mapping of Spark settings for the session. A master as host makes it
+    a cluster to submit to; what ``extra`` may have then is in `submit_options`.
     """
     extra = extra or {}
     conf = extra.get("conf") or {}
@@ -84,12 +90,11 @@ def target_from_connection(
     host = (host or "").strip()
     if host.lower() in _EMBEDDED and port is None:
         return SparkTarget(conf=pairs)
+    if is_master(conn_type, host):
+        master = master_of(conn_type, host, port, _shown(host))
+        return SparkTarget("submit", master, pairs, submit_options(master, extra))
     if "://" not in host:
-        if conn_type in _MASTER_TYPES or host.lower() == "yarn":
-            raise _needs_submit(host)
         host = _SCHEME + host
-    if not host.lower().startswith(_SCHEME):
-        raise _needs_submit(host)
     given = {"user_id": login, "token": password, "use_ssl": _truth(extra.get("use_ssl"))}
     named = {key: value for key, value in given.items() if value}
     return SparkTarget("connect", _normalised(host, port, named), pairs)
@@ -105,7 +110,10 @@ def target_from_environment(conn_id: str, environ: Mapping[str, str] | None = No
     if not text:
         return SparkTarget()
     fields = _from_json(variable, text) if text.startswith("{") else _from_uri(text)
-    return target_from_connection(**fields)
+    target = target_from_connection(**fields)
+    if target.kind == "submit":
+        raise _needs_submit(target.url)
+    return target
 
 
 def _from_json(variable: str, text: str) -> dict[str, Any]:
@@ -192,6 +200,6 @@ def _shown(url: str) -> str:
 
 def _needs_submit(url: str) -> SettingsError:
     return SettingsError(
-        f"Spark at '{_shown(url)}' needs spark-submit, which is not built yet. "
-        f"Use sc://host:port for a Spark Connect server, or 'embedded' for a Spark of our own."
+        f"Spark at '{_shown(url)}' needs spark-submit, which only the tasks of Airflow do. Use sc://host:port for a "
+        f"Spark Connect server, or 'embedded' for a Spark of our own; or submit spark_jobs/tick.py yourself."
     )

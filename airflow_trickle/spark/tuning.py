@@ -50,6 +50,32 @@ def session_settings(wanted: Mapping[str, str]) -> dict[str, str]:
     return {**SESSION_SETTINGS, **kept}
 
 
+#: Of an application that is submitted, as long as the connection does not say otherwise.
+_APPLICATION_DEFAULTS: Mapping[str, str] = {
+    # The driver's log is the task's log: what happened should be found in it.
+    "spark.log.level": "WARN",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.sources.parallelPartitionDiscovery.threshold": "10000",
+    # Catalyst walks deep plans by recursion. The other option of Java's is the user's.
+    "spark.driver.defaultJavaOptions": "-Xss4m",
+}
+
+
+def application_settings(wanted: Mapping[str, str]) -> dict[str, str]:
+    """The settings of an application with those a connection asks for; what keeps rows right cannot be changed."""
+    kept = {key: value for key, value in wanted.items() if key in _CHOICE or key not in SESSION_SETTINGS}
+    return {**_APPLICATION_DEFAULTS, **kept}
+
+
+def chosen_settings(wanted: Mapping[str, str]) -> dict[str, str]:
+    """Of the settings that a connection asks for, those that decide what a query means.
+
+    >>> chosen_settings({"spark.executor.memory": "4g", "spark.sql.session.timeZone": "Europe/Berlin"})
+    {'spark.sql.session.timeZone': 'Europe/Berlin'}
+    """
+    return {key: value for key, value in wanted.items() if key in _CHOICE}
+
+
 #: Settings of the embedded server that a user's spark-defaults.conf may change.
 _SERVER_DEFAULTS: Mapping[str, str] = {
     "spark.master": "local[*]",

@@ -123,8 +123,9 @@ def test_messages_of_wrong_usage(shell: Shell) -> None:
         "2026-01-31T12:00:00+01:00.\n"
     )
     assert shell("run", "--spark", "yarn").err.endswith(
-        "Error: Invalid value for --spark: Spark at 'yarn' needs spark-submit, which is not built yet. Use "
-        "sc://host:port for a Spark Connect server, or 'embedded' for a Spark of our own.\n"
+        "Error: Invalid value for --spark: Spark at 'yarn' needs spark-submit, which only the tasks of Airflow do. Use "
+        "sc://host:port for a Spark Connect server, or 'embedded' for a Spark of our own; or submit "
+        "spark_jobs/tick.py yourself.\n"
     )
     assert shell("drop", "x", "--json").err.endswith(
         "Error: Invalid value for --json: with --json nothing is asked: add --yes to confirm.\n"

@@ -9,6 +9,7 @@ import pytest
 
 from airflow_trickle.errors import SettingsError
 from airflow_trickle.hooks.spark import TrickleSparkHook
+from airflow_trickle.hooks.submit import submit_hook
 from airflow_trickle.spark.target import SparkTarget
 
 
@@ -73,23 +74,54 @@ def test_user_and_encryption(connect) -> None:
     assert target.url == "sc://spark.example:15002/;use_ssl=true;user_id=ann"
 
 
-@pytest.mark.parametrize("conn_type", ["spark", "spark_sql", "spark_jdbc"])
-def test_connections_for_spark_submit_are_refused(connect, conn_type: str) -> None:
+@pytest.mark.parametrize(
+    "connection",
+    [
+        {"conn_type": "spark", "host": "spark://master:7077"},
+        {"conn_type": "spark", "host": "master", "port": 7077},
+        "spark://master:7077",
+        "spark://spark%3A%2F%2Fmaster:7077",
+    ],
+)
+def test_a_cluster_that_work_is_submitted_to(connect, connection: dict[str, object] | str) -> None:
+    target = connect("cluster", connection)
+
+    assert (target.kind, target.url) == ("submit", "spark://master:7077")
+    # What the provider's own hook makes of the same connection.
+    assert submit_hook(target, "cluster", "name", [])._connection["master"] == target.url
+
+
+def test_a_cluster_of_kubernetes_as_a_uri(connect) -> None:
+    assert connect("kube", "k8s://https%3A%2F%2Fkube.example:443").url == "k8s://https://kube.example:443"
+
+
+@pytest.mark.parametrize("conn_type", ["spark_sql", "spark_jdbc"])
+def test_connections_of_other_programs_of_spark_are_refused(connect, conn_type: str) -> None:
     with pytest.raises(SettingsError) as raised:
         connect("cluster", {"conn_type": conn_type, "host": "spark://master:7077"})
 
     assert str(raised.value) == (
-        f"Airflow connection 'cluster' is of type {conn_type}, which submits applications to a cluster; this "
-        "version runs on Spark Connect only. Use one of type trickle_spark or spark_connect to a "
-        "Spark Connect server (sc://…)."
+        f"Airflow connection 'cluster' is of type {conn_type}, which is for one program of Spark only. Use one of type "
+        "trickle_spark or spark_connect to a Spark Connect server (sc://…), or one of type spark to a cluster "
+        "(spark://…, yarn, k8s://…)."
+    )
+
+
+def test_a_cluster_is_not_tried_by_the_button(connect, monkeypatch: pytest.MonkeyPatch) -> None:
+    connect("cluster", "spark://master:7077")
+
+    assert TrickleSparkHook("cluster").test_connection() == (
+        True,
+        "The connection is complete; nothing was submitted: spark-submit to spark://master:7077",
     )
 
 
 def test_other_connections_are_refused(connect) -> None:
     with pytest.raises(SettingsError, match="'db' is of type postgres, which is not Spark"):
         connect("db", {"conn_type": "postgres", "host": "db.example"})
-    with pytest.raises(SettingsError, match="'empty' has no host"):
-        connect("empty", {"conn_type": "spark_connect"})
+    for conn_type in ("spark_connect", "spark"):
+        with pytest.raises(SettingsError, match="'empty' has no host"):
+            connect("empty", {"conn_type": conn_type})
 
 
 def test_secrets_are_not_shown(connect, caplog: pytest.LogCaptureFixture) -> None:

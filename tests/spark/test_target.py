@@ -34,13 +34,13 @@ def test_connect_addresses(url, normalised, address):
 
 
 @pytest.mark.parametrize("url", ["spark://u:hush@host:7077", "k8s://https://u:hush@host:443", "yarn"])
-def test_what_needs_spark_submit_is_refused(url):
+def test_what_needs_spark_submit_is_refused_outside_airflow(url):
     with pytest.raises(SettingsError) as caught:
         target_from_url(url)
     shown = url.replace("u:hush@", "")
     assert str(caught.value) == (
-        f"Spark at '{shown}' needs spark-submit, which is not built yet. "
-        f"Use sc://host:port for a Spark Connect server, or 'embedded' for a Spark of our own."
+        f"Spark at '{shown}' needs spark-submit, which only the tasks of Airflow do. Use sc://host:port for a Spark "
+        f"Connect server, or 'embedded' for a Spark of our own; or submit spark_jobs/tick.py yourself."
     )
 
 
@@ -104,9 +104,76 @@ def test_a_connection_that_is_not_json_is_not_repeated(text):
     assert str(caught.value) == "The environment variable AIRFLOW_CONN_S is not a connection in JSON."
 
 
-def test_a_master_of_the_spark_provider_is_refused():
-    with pytest.raises(SettingsError, match="Spark at 'spark-master' needs spark-submit"):
-        target_from_connection(conn_type="spark", host="spark-master", port=7077)
+@pytest.mark.parametrize(
+    "text",
+    [
+        "spark://spark-master:7077",
+        "spark://yarn",
+        "k8s://https%3A%2F%2Fkube:443",
+        json.dumps({"conn_type": "spark", "host": "spark://spark-master", "port": 7077}),
+    ],
+)
+def test_a_connection_to_a_cluster_is_refused_outside_airflow(text):
+    with pytest.raises(SettingsError, match="needs spark-submit, which only the tasks of Airflow do"):
+        target_from_environment("s", {"AIRFLOW_CONN_S": text})
+
+
+@pytest.mark.parametrize(
+    ("fields", "master"),
+    [
+        ({"conn_type": "spark", "host": "spark-master", "port": 7077}, "spark://spark-master:7077"),
+        ({"conn_type": "spark", "host": "spark://spark-master", "port": 7077}, "spark://spark-master:7077"),
+        ({"conn_type": "spark", "host": "spark://one:7077,two:7077"}, "spark://one:7077,two:7077"),
+        ({"conn_type": "spark", "host": "yarn"}, "yarn"),
+        ({"conn_type": "spark", "host": "local[4]"}, "local[4]"),
+        ({"conn_type": "spark", "host": "k8s://https://kube:443"}, "k8s://https://kube:443"),
+        ({"conn_type": "k8s", "host": "https://kube", "port": 443}, "k8s://https://kube:443"),
+    ],
+)
+def test_the_master_of_a_cluster(fields, master):
+    target = target_from_connection(**fields)
+    assert (target.kind, target.url, str(target)) == ("submit", master, f"spark-submit to {master}")
+
+
+def test_what_a_connection_says_of_submitting():
+    extra = {
+        "deploy-mode": "cluster",
+        "queue": "the provider's own",
+        "py-files": "trickle.zip",
+        "application": "local:///opt/refresh.py",
+        "conf": {"spark.executor.memory": "4g"},
+    }
+    target = target_from_connection(conn_type="spark", host="yarn", extra=extra)
+    assert dict(target.options) == {
+        "deploy_mode": "cluster",
+        "py_files": "trickle.zip",
+        "application": "local:///opt/refresh.py",
+    }
+    assert target.conf == (("spark.executor.memory", "4g"),)
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        (
+            {"conn_type": "spark", "host": "spark-master"},
+            "Spark at 'spark-master' is no master that spark-submit knows",
+        ),
+        ({"conn_type": "spark", "host": "mesos://m:5050"}, "Spark at 'mesos://m:5050' is no master"),
+        (
+            {"conn_type": "trickle_spark", "host": "spark://m:7077"},
+            "must be of type spark; this one is of type trickle_s",
+        ),
+        ({"conn_type": "spark", "host": "yarn", "extra": {"deploy-mode": "far"}}, "allowed are client and cluster"),
+        (
+            {"conn_type": "spark", "host": "spark://m:7077", "extra": {"deploy-mode": "cluster"}},
+            "A standalone cluster takes no Python applications in deploy mode cluster",
+        ),
+    ],
+)
+def test_a_connection_that_nothing_can_be_submitted_by(fields, message):
+    with pytest.raises(SettingsError, match=message):
+        target_from_connection(**fields)
 
 
 def test_settings_of_a_connection():

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
 from airflow_trickle.engine.capture.secrets import Options
+from airflow_trickle.engine.fetch import empty
 from airflow_trickle.engine.zset import RESERVED, quoted
 from airflow_trickle.lakehouse.files import spark_pattern
 from airflow_trickle.lakehouse.listing import ListedFile
@@ -59,7 +62,7 @@ def read_listed(
     from pyspark.sql.types import StructType
 
     if not files:
-        return spark.createDataFrame([], _struct(columns["fields"])).withColumn(NUMBER, F.lit(0))
+        return empty(spark, _struct(columns["fields"])).withColumn(NUMBER, F.lit(0))
     named = [name.lower() for name, _ in files[0].partition]
     stored = [column for column in columns["fields"] if column["name"].lower() not in named]
     wanted = reader(spark, step, options).schema(_struct(stored))
@@ -114,12 +117,19 @@ def _value(index: int) -> str:
 
 
 def _numbers(spark: SparkSession, files: Sequence[ListedFile]) -> DataFrame:
-    values = [_value(index) for index in range(len(files[0].partition))]
-    columns = ", ".join([f"{_PATH} STRING", f"{NUMBER} INT", *(f"{value} STRING" for value in values)])
-    rows = [(file.path, number, *(value for _, value in file.partition)) for number, file in enumerate(files)]
-    return spark.createDataFrame(rows, columns)
+    # As Arrow: for other rows, pyspark would have executors run Python.
+    columns = {
+        _PATH: pa.array([file.path for file in files], pa.string()),
+        NUMBER: pa.array(range(len(files)), pa.int32()),
+    }
+    for index in range(len(files[0].partition)):
+        columns[_value(index)] = pa.array([file.partition[index][1] for file in files], pa.string())
+    return spark.createDataFrame(pa.table(columns))
 
 
 def _positions(spark: SparkSession, files: Sequence[ListedFile], deleted: Mapping[str, tuple[int, ...]]) -> DataFrame:
     rows = [(file.path, position) for file in files for position in deleted.get(file.path, ())]
-    return spark.createDataFrame(rows, f"{_PATH} STRING, {_POSITION} BIGINT")
+    paths, positions = zip(*rows, strict=True) if rows else ((), ())
+    return spark.createDataFrame(
+        pa.table({_PATH: pa.array(paths, pa.string()), _POSITION: pa.array(positions, pa.int64())})
+    )

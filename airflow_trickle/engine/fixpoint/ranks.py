@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyiceberg.io import FileIO
 
-from airflow_trickle.engine.fetch import fetch
+from airflow_trickle.engine.fetch import empty, fetch
 from airflow_trickle.engine.fixpoint.counted import Bag
 from airflow_trickle.engine.fixpoint.rows import Rows
 from airflow_trickle.engine.zset import RESERVED, WEIGHT, quoted
@@ -83,7 +83,7 @@ def _read_here(io: FileIO, files: tuple[str, ...], names: list[str]) -> pa.Table
 
 def _read(spark: SparkSession, struct: Any, files: tuple[str, ...]) -> DataFrame:
     if not files:
-        return spark.createDataFrame([], struct)
+        return empty(spark, struct)
     return spark.read.schema(struct).parquet(*(spark_pattern(file) for file in files))
 
 
