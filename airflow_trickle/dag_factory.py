@@ -124,7 +124,15 @@ def _params() -> dict[str, Param]:
             type="boolean",
             title="Full refresh",
             description="Compute every table anew, also where nothing it reads has changed.",
-        )
+        ),
+        "restate": Param(
+            None,
+            type=["null", "string"],
+            format="date-time",
+            title="Restate",
+            description="Take all tables back together to what they had published by this moment, and do nothing else. "
+            "Then backfill, or clear, the runs after it.",
+        ),
     }
 
 

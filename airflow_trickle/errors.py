@@ -135,3 +135,7 @@ class TickFailed(TrickleError):
     def __init__(self, message: str, results: Mapping[str, TableResult]) -> None:
         self.results = dict(results)
         super().__init__(message)
+
+
+class CannotRestate(TrickleError):
+    """A pipeline cannot be taken back to that moment: the message says to which it can, or what to do instead."""

@@ -13,16 +13,12 @@ from airflow_trickle import clock
 from airflow_trickle.engine.decide import refuse_two_owners
 from airflow_trickle.engine.fixpoint.together import UNIT, agreed
 from airflow_trickle.engine.published import Published, from_summary, is_ours, published_state
-from airflow_trickle.errors import TrickleError
+from airflow_trickle.errors import CannotRestate
 from airflow_trickle.lakehouse.catalog import Lakehouse
 from airflow_trickle.lakehouse.rollback import Lineage, lineage_of, shown_by, why_not
 from airflow_trickle.lakehouse.state import TableStatus, latest_tick, read_status
 from airflow_trickle.plan.steps import Plan, RefreshStep, TableStep
 from airflow_trickle.results import RestatedTable, Rewind
-
-
-class CannotRestate(TrickleError):
-    """A pipeline cannot be taken back to that moment: the message says to which it can, or what to do instead."""
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 from airflow_trickle.alerts import non_convergence_details
 from airflow_trickle.errors import (
+    CannotRestate,
     DefinitionError,
     ForeignTable,
     NonConvergence,
@@ -23,7 +24,7 @@ from airflow_trickle.errors import (
 log = logging.getLogger("airflow_trickle")
 
 #: What a second attempt would meet unchanged: somebody has to correct something first.
-FINAL = (DefinitionError, ForeignTable, SettingsError, SourceMissing, UnsupportedTable)
+FINAL = (CannotRestate, DefinitionError, ForeignTable, SettingsError, SourceMissing, UnsupportedTable)
 
 
 class DidNotSettle(AirflowFailException):

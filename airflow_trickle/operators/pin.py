@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import BaseOperator
 
+from airflow_trickle.errors import CannotRestate
 from airflow_trickle.operators.failures import told_in_words
 from airflow_trickle.operators.skipping import Watched, end_skipping, look_of, pass_over
-from airflow_trickle.plan.steps import PinStep
+from airflow_trickle.plan.steps import PinStep, Plan
 from airflow_trickle.tick import Tick
 
 if TYPE_CHECKING:
@@ -32,7 +33,9 @@ class PinOperator(BaseOperator):
         step: what to pin, from the plan.
         catalog: name of the Iceberg catalog.
         spark_conn_id: connection that says where Spark runs; it is not used.
-        watched: the units that may be passed over; empty: each looks for itself.
+        watched: the units of the pipeline and their tasks.
+        looks: whether units with nothing to do are passed over here; else each looks for itself.
+        plan: the pipeline, for taking its tables back (the parameter ``restate``).
         sensors: by layer, the tasks that do the same later on.
         captures: by identifier, the tasks that capture sources.
     """
@@ -46,6 +49,8 @@ class PinOperator(BaseOperator):
         catalog: str,
         spark_conn_id: str = "trickle_spark",
         watched: Sequence[Watched] = (),
+        looks: bool = True,
+        plan: Plan | None = None,
         sensors: Mapping[int, str] | None = None,
         captures: Mapping[str, str] | None = None,
         **kwargs: Any,
@@ -55,6 +60,8 @@ class PinOperator(BaseOperator):
         self.catalog = catalog
         self.spark_conn_id = spark_conn_id
         self.watched = tuple(watched)
+        self.looks = looks
+        self.plan = plan
         self.sensors = dict(sensors or {})
         self.captures = dict(captures or {})
 
@@ -63,9 +70,22 @@ class PinOperator(BaseOperator):
         from airflow_trickle.lakehouse.catalog import open_lakehouse
 
         with told_in_words(), open_lakehouse(self.catalog) as lake:
+            if moment := (context.get("params") or {}).get("restate"):
+                return self._restated(lake, context, moment)
             tick = self._pinned(lake, context)
-            tasks = self._idle(lake, tick, context) if self.watched else []
+            tasks = self._idle(lake, tick, context) if self.looks and self.watched else []
         returned: dict[str, Any] = end_skipping(context, tick.model_dump(mode="json"), tasks)
+        return returned
+
+    def _restated(self, lake: Lakehouse, context: Context, moment: str) -> dict[str, Any]:
+        """Take the tables back, and end the run there: the ticks after that moment are to run again one by one."""
+        from airflow_trickle.engine.restate import restate
+
+        assert self.plan is not None  # noqa: S101 - the DAG factory gives it
+        told = restate(lake, self.plan, moment_of(moment))
+        tasks = [task for one in self.watched for task in one.task_ids] + list(self.sensors.values())
+        results = {name: result.model_dump(mode="json") for name, result in told.items()}
+        returned: dict[str, Any] = end_skipping(context, {"restated": results}, tasks)
         return returned
 
     def _pinned(self, lake: Lakehouse, context: Context) -> Tick:
@@ -82,6 +102,17 @@ class PinOperator(BaseOperator):
         target = TrickleSparkHook(self.spark_conn_id).get_conn()
         with spark_at(target, self.spark_conn_id) as spark:
             return pass_over(lake, self.watched, self.sensors, look, spark)
+
+
+def moment_of(text: str) -> datetime:
+    """The moment that somebody gave as a parameter; UTC if it names no zone."""
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        raise CannotRestate(
+            f"'{text}' is no moment. Write it like 2026-01-31T06:00:00+00:00, as the parameter `restate`."
+        ) from None
+    return found if found.tzinfo is not None else found.replace(tzinfo=timezone.utc)
 
 
 def interval_of(context: Context) -> tuple[str, datetime | None]:

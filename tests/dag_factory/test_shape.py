@@ -71,7 +71,7 @@ def test_strata_are_not_looked_at_as_a_whole_if_that_is_turned_off(write: Write)
     (dag,) = build_dags(write({"layers.yaml": STRATA + "enable_stratum_skip: false\n"}), {}, strict=True)
 
     assert sorted(task.task_id for task in dag.tasks) == ["final", "kept", "per_day", "pin"]
-    assert dag.get_task("pin").watched == ()
+    assert not dag.get_task("pin").looks
 
 
 def test_a_table_may_be_called_like_the_group_of_a_stratum(write: Write) -> None:
