@@ -75,6 +75,7 @@ class Stack:
         }
         self._say = say
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
+        self._replaced: set[int] = set()
 
     @property
     def passwords_file(self) -> Path:
@@ -122,9 +123,18 @@ class Stack:
             for process in self._processes.values():
                 process.wait()
 
+    def replace(self, part: str) -> None:
+        """Kill a part of Airflow as a machine that fails would (SIGKILL), and start it again."""
+        self._processes[part].kill()
+        self._processes[part].wait()
+        # What it had started may live on, in its session.
+        self._replaced.add(self._processes[part].pid)
+        self._processes[part] = self._spawn(part)
+        self._remember()
+
     def processes(self) -> list[psutil.Process]:
         """Every living process, but this one, that was started for our folder."""
-        sessions = {process.pid for process in self._processes.values()}
+        sessions = {process.pid for process in self._processes.values()} | self._replaced
         found = []
         for process in psutil.process_iter():
             with contextlib.suppress(psutil.Error, OSError):
@@ -219,7 +229,7 @@ class Stack:
             raise StackError(f"`airflow db migrate` ended with {code}:\n{_tail(log)}")
 
     def _spawn(self, part: str) -> subprocess.Popen[bytes]:
-        with open(self._log(part), "wb") as out:
+        with open(self._log(part), "ab") as out:
             return subprocess.Popen(
                 self._command(_PARTS[part]),
                 env=self.env,

@@ -22,6 +22,7 @@ from airflow_trickle.cli.opening import (
     use_spark,
 )
 from airflow_trickle.cli.output import AsJson, complain, counted, error_json, out, print_json, print_not_planned
+from airflow_trickle.cli.skips import skips_of_strata
 from airflow_trickle.cli.tables import print_table
 
 if TYPE_CHECKING:
@@ -78,19 +79,28 @@ def explain(
 
 
 def strata(path: PathArgument = Path("dags"), as_json: AsJson = False) -> None:
-    """Show the strata: what must be complete before what."""
+    """Show the strata: what must be complete before what, and how often each had nothing to do."""
     from airflow_trickle.plan.overview import strata_overview
 
     project = planned(path)
-    found = strata_overview(project)
+    skips, unanswered = skips_of_strata(project)
+    found = [{**each, "times_skipped": skips[each["stratum"]]} for each in strata_overview(project)]
     if as_json:
-        print_json({"strata": found, "errors": _errors(project.problems)})
+        print_json({"strata": found, "catalog_errors": unanswered, "errors": _errors(project.problems)})
     elif found:
         rows = (
-            (each["stratum"], each["non_monotone_edges"], _yes_or_no(each["has_cycles"]), ", ".join(each["members"]))
+            (
+                each["stratum"],
+                each["non_monotone_edges"],
+                _yes_or_no(each["has_cycles"]),
+                each["times_skipped"],
+                ", ".join(each["members"]),
+            )
             for each in found
         )
-        print_table(out, ["stratum", "non-monotone reads", "cycles", "tables"], rows)
+        print_table(out, ["stratum", "non-monotone reads", "cycles", "skipped", "tables"], rows)
+        for message in unanswered:
+            out.print(Text(f"note: it is not known how often strata were skipped: {message}", "yellow"))
         _blank_line(project)
     _end(project, as_json=as_json)
 

@@ -70,12 +70,15 @@ def status(
         # Only cycles and recursive queries are refreshed in passes.
         passes = any(each.last_iterations is not None for each in found)
         columns = ["table", "pipeline", "status", "epoch", "staleness", "refreshed", "changed", "mode"]
-        columns += [*(["iterations"] if passes else []), "last error"]
-        print_table(out, columns, (_status_row(each, passes=passes) for each in found))
+        # So only are tables published with others.
+        grouped = any(each.group_epoch is not None for each in found)
+        columns += [*(["group"] if grouped else []), *(["iterations"] if passes else []), "last error"]
+        print_table(out, columns, (_status_row(each, passes=passes, grouped=grouped) for each in found))
 
 
-def _status_row(status: TableStatus, *, passes: bool) -> tuple[Any, ...]:
+def _status_row(status: TableStatus, *, passes: bool, grouped: bool) -> tuple[Any, ...]:
     word = str(status.status)
+    group = f"{status.group_name}, epoch {status.group_epoch}" if status.group_epoch is not None else None
     return (
         status.identifier,
         status.pipeline,
@@ -85,6 +88,7 @@ def _status_row(status: TableStatus, *, passes: bool) -> tuple[Any, ...]:
         _time(status.refreshed_at),
         _time(status.changed_at),
         status.mode,
+        *((group,) if grouped else ()),
         *((status.last_iterations,) if passes else ()),
         Text(" ".join(status.error.split()), "red") if status.error else None,
     )
@@ -99,6 +103,8 @@ def _status_json(status: TableStatus) -> dict[str, Any]:
         "status": status.status.value,
         "mode": status.mode,
         "epoch": status.epoch,
+        "group": status.group_name,
+        "group_epoch": status.group_epoch,
         "snapshot_id": status.snapshot_id,
         "definition": status.definition,
         "frontier": {name: version.snapshot_id for name, version in frontier.inputs.items()} if frontier else None,

@@ -24,7 +24,7 @@ _SMALL = 24 * _MIB
 _FIXED = 0.5
 _TIMES_SHARE = 4.0
 #: A window is computed anew for all rows that share a partition with a changed one.
-_TIMES_SHARE_OF_WINDOWS = 40.0
+_TIMES_SHARE_OF_WINDOWS = 100.0
 #: A first refresh writes what it finds; any other in full compares it with what is published besides.
 _COMPARED = 2.0
 #: Where nothing at all was measured: the share of changed rows up to which a change is assumed to be cheaper.

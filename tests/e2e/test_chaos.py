@@ -1,0 +1,189 @@
+"""Ticks in a real Airflow whose tasks, Spark server and scheduler are killed: the end is right all the same."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import shutil
+import signal
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import psutil
+import pyarrow as pa
+import pytest
+from pyiceberg.catalog.sql import SqlCatalog
+
+from airflow_trickle.lakehouse.catalog import open_lakehouse
+from airflow_trickle.lakehouse.state import read_history
+from tools.stack import Stack
+
+pytestmark = [pytest.mark.e2e, pytest.mark.spark]
+
+FACTORY = Path(__file__).parents[2] / "dags" / "trickle_dags.py"
+NUMBERS = pa.schema([("k", pa.int64()), ("x", pa.int64())])
+#: A chain, a diamond and a cycle.
+PIPELINE = """
+pipeline: chaos
+allow_circular: true
+sources: [s]
+defaults: {retries: 4, retry_delay: 1s}
+stream_tables:
+  kept: {query: "SELECT k, x FROM s WHERE x > 0"}
+  totals: {query: "SELECT k, SUM(x) AS total FROM kept GROUP BY k"}
+  counts: {query: "SELECT k, COUNT(*) AS n FROM kept GROUP BY k"}
+  both: {query: "SELECT t.k, t.total, c.n FROM totals AS t JOIN counts AS c ON c.k = t.k"}
+  up: {query: "SELECT DISTINCT x AS n FROM s UNION SELECT n FROM down"}
+  down: {query: "SELECT DISTINCT n - 1 AS n FROM up WHERE n > 0"}
+"""
+JUDGES = {
+    "kept": "SELECT k, x FROM s WHERE x > 0",
+    "totals": "SELECT k, SUM(x) AS total FROM kept GROUP BY k",
+    "counts": "SELECT k, COUNT(*) AS n FROM kept GROUP BY k",
+    "both": "SELECT t.k, t.total, c.n FROM totals AS t JOIN counts AS c ON c.k = t.k",
+    "up": "WITH RECURSIVE u AS (SELECT DISTINCT x AS n FROM s UNION SELECT n - 1 FROM u WHERE n > 0) SELECT n FROM u",
+    "down": "SELECT DISTINCT n - 1 AS n FROM up WHERE n > 0",
+}
+_SECONDS = 600
+
+
+@pytest.fixture
+def stack(tmp_path: Path) -> Iterator[Stack]:
+    dags = tmp_path / "dags"
+    dags.mkdir()
+    shutil.copy(FACTORY, dags)
+    (dags / "chaos.yaml").write_text(PIPELINE)
+    env = {
+        "TRICKLE_HOME": str(tmp_path / "trickle"),
+        "TRICKLE_SPARK_HOME": str(tmp_path / "spark"),
+        "PYICEBERG_CATALOG__TRICKLE__URI": f"sqlite:///{tmp_path}/catalog.db",
+        "PYICEBERG_CATALOG__TRICKLE__WAREHOUSE": f"file://{tmp_path}/warehouse",
+        # So soon a task without a sign of life is given up: its supervisor may have been killed with it.
+        "AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT": "15",
+        "AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT_DETECTION_INTERVAL": "3",
+        "AIRFLOW__SCHEDULER__ORPHANED_TASKS_CHECK_INTERVAL": "5",
+        "AIRFLOW__SCHEDULER__SCHEDULER_HEALTH_CHECK_THRESHOLD": "8",
+        "AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_SEC": "3",
+    }
+    stack = Stack(tmp_path / "airflow", dags, env=env)
+    with stack:
+        stack.api.wait_for_dag("chaos")
+        stack.api.unpause("chaos")
+        yield stack
+    assert stack.processes() == []
+
+
+def killed(stack: Stack, chance: random.Random) -> str | None:
+    """Kill something with SIGKILL; says what."""
+    what = chance.choice(["task", "task", "task", "spark", "scheduler"])
+    if what == "scheduler":
+        stack.replace("scheduler")
+        return what
+    found = []
+    for process in stack.processes():
+        with contextlib.suppress(psutil.Error):
+            line = " ".join(process.cmdline())
+            is_java = "java" in process.name()
+            # Airflow's processes rename themselves, to "airflow task supervisor: …" and the like.
+            is_task = "task" in line and "airflow" in line and "scheduler" not in line
+            if (what == "spark" and is_java) or (what == "task" and is_task and not is_java):
+                found.append(process)
+    if not found:
+        return None
+    with contextlib.suppress(psutil.Error):
+        os.kill(chance.choice(found).pid, signal.SIGKILL)
+    return what
+
+
+class Killer(threading.Thread):
+    """Kills something now and then while a run is under way."""
+
+    def __init__(self, stack: Stack, chance: random.Random) -> None:
+        super().__init__(daemon=True)
+        self.stack, self.chance = stack, chance
+        self.done: Counter[str] = Counter()
+        self._end = threading.Event()
+
+    def run(self) -> None:
+        while not self._end.wait(self.chance.uniform(2.0, 9.0)):
+            what = killed(self.stack, self.chance)
+            if what is not None:
+                self.done[what] += 1
+
+    def stop(self) -> None:
+        self._end.set()
+        self.join()
+
+
+def rows(table: pa.Table) -> Counter[tuple[Any, ...]]:
+    return Counter(tuple(row.values()) for row in table.to_pylist())
+
+
+def are_right(catalog: SqlCatalog) -> None:
+    with duckdb.connect() as judge:
+        judge.register("s", catalog.load_table("default.s").scan().to_arrow())
+        for name, query in JUDGES.items():
+            expected = judge.execute(query).to_arrow_table()
+            assert rows(catalog.load_table(f"default.{name}").scan().to_arrow()) == rows(expected), name
+            judge.register(name, expected)
+
+
+def nothing_twice(catalog: SqlCatalog) -> None:
+    where = {key: catalog.properties[key] for key in ("uri", "warehouse")}
+    with open_lakehouse("trickle", **where) as lake:
+        history = read_history(lake, pipeline="chaos", limit=100_000)
+    published = Counter((row["name"], row["tick_id"]) for row in history if row["action"] in ("INITIALIZE", "REFRESH"))
+    assert [key for key, times in published.items() if times > 1] == []
+    for name in JUDGES:
+        epochs = [row["epoch"] for row in reversed(history) if row["name"] == name and row["action"] == "REFRESH"]
+        assert epochs == sorted(set(epochs)), name
+
+
+def no_leftovers(catalog: SqlCatalog) -> None:
+    with catalog.engine.connect() as connection:
+        for name in ("trickle_staging", "trickle_prepared"):
+            assert connection.exec_driver_sql(f"SELECT COUNT(*) FROM {name}").scalar_one() == 0, name
+
+
+def chaos(stack: Stack, folder: Path, ticks: int, seed: int) -> None:
+    chance = random.Random(seed)
+    catalog = SqlCatalog("trickle", uri=f"sqlite:///{folder}/catalog.db", warehouse=f"file://{folder}/warehouse")
+    catalog.create_namespace_if_not_exists("default")
+    source = catalog.create_table("default.s", schema=NUMBERS)
+    states: Counter[str] = Counter()
+    done: Counter[str] = Counter()
+    for _ in range(ticks):
+        new = [(chance.randrange(5), chance.randrange(-2, 12)) for _ in range(chance.randrange(1, 5))]
+        source.refresh()
+        source.append(pa.table({"k": [k for k, _ in new], "x": [x for _, x in new]}, schema=NUMBERS))
+        if chance.random() < 0.4:
+            source.delete(f"k = {chance.randrange(5)} AND x > {chance.randrange(12)}")
+        run = stack.api.trigger("chaos")
+        killer = Killer(stack, chance)
+        killer.start()
+        try:
+            states[stack.api.wait_for_run("chaos", run, seconds=_SECONDS)] += 1
+        finally:
+            killer.stop()
+        done += killer.done
+    # The last one undisturbed, to come to the sources as they are.
+    assert stack.api.wait_for_run("chaos", stack.api.trigger("chaos"), seconds=_SECONDS) == "success"
+    print(f"{ticks} ticks, seed {seed}: runs {dict(states)}, killed {dict(done)}")
+    are_right(catalog)
+    nothing_twice(catalog)
+    no_leftovers(catalog)
+    assert sum(done.values()) > 0
+
+
+def test_whatever_is_killed_the_tables_end_right(stack: Stack, tmp_path: Path) -> None:
+    chaos(stack, tmp_path, ticks=3, seed=20261117)
+
+
+@pytest.mark.soak
+def test_a_hundred_ticks_of_chaos(stack: Stack, tmp_path: Path) -> None:
+    chaos(stack, tmp_path, ticks=int(os.environ.get("TRICKLE_CHAOS_TICKS", "100")), seed=20261118)
