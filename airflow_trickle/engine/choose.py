@@ -25,6 +25,9 @@ _FIXED = 0.5
 _TIMES_SHARE = 4.0
 #: A window is computed anew for all rows that share a partition with a changed one.
 _TIMES_SHARE_OF_WINDOWS = 100.0
+#: Refreshes of which one had so many times the rows of the other tell how steep it is; it may get steeper.
+_FAR_MORE = 3
+_STEEPER = 1.5
 #: A first refresh writes what it finds; any other in full compares it with what is published besides.
 _COMPARED = 2.0
 #: Where nothing at all was measured: the share of changed rows up to which a change is assumed to be cheaper.
@@ -137,13 +140,28 @@ def _seconds_from_changes(work: Workload, past: Iterable[Mapping[str, Any]], ful
     fewer = [(rows, seconds) for rows, seconds in points if rows <= work.changed]
     more = [(rows, seconds) for rows, seconds in points if rows > work.changed]
     if not more:
-        rows, seconds = fewer[-1]
-        return seconds + work.times_share * (work.changed - rows) / max(work.rows, 1) * full
+        return fewer[-1][1] + _beyond(work, fewer, full)
     rows, seconds = more[0]
     if not fewer:
         return min(seconds, _FIXED + seconds * work.changed / rows)
     least, quickest = fewer[-1]
     return quickest + (seconds - quickest) * (work.changed - least) / (rows - least)
+
+
+def _beyond(work: Workload, fewer: Sequence[tuple[int, float]], full: float) -> float:
+    """How much longer than ever a refresh with more rows than ever takes.
+
+    Two refreshes tell how steep it is, if the second had far more rows; but never less than in proportion to a full one.
+    """
+    rows, seconds = fewer[-1]
+    in_proportion = (work.changed - rows) / max(work.rows, 1) * full
+    assumed = work.times_share * in_proportion
+    far = [(least, quickest) for least, quickest in fewer if least * _FAR_MORE <= rows]
+    if not far:
+        return assumed
+    least, quickest = far[-1]
+    learned = _STEEPER * (seconds - quickest) / (rows - least) * (work.changed - rows)
+    return min(assumed, max(learned, in_proportion))
 
 
 def _measured(seen: Iterable[Mapping[str, Any]]) -> list[tuple[int, float]]:

@@ -49,6 +49,13 @@ def test_more_changed_rows_than_ever_are_expected_to_take_longer() -> None:
     assert choose(Workload(1000 * MIB, 10_000_000, 5_000_000), known).full
 
 
+def test_two_that_were_measured_tell_how_steep_it_is_for_more_rows_than_ever() -> None:
+    known = [past("DIFFERENTIAL", 1.5, rows_in=1_000_000), past("DIFFERENTIAL", 1.0, rows_in=100_000)]
+    known.append(past("FULL", 8.0, bytes_read=1000 * MIB))
+    # By the share alone it would be 14.3 s; no less than in proportion to a full one is expected, which is 4.7 s.
+    assert choose(Workload(1000 * MIB, 10_000_000, 5_000_000), known).why == "about 4.8 s, in full about 8.0 s"
+
+
 def test_between_two_that_were_measured_a_refresh_takes_a_time_between_theirs() -> None:
     known = [past("DIFFERENTIAL", 6.0, rows_in=1_000_000), past("DIFFERENTIAL", 1.0, rows_in=200_000)]
     known.append(past("FULL", 8.0, bytes_read=1000 * MIB))
@@ -106,7 +113,7 @@ def test_a_first_refresh_took_less_than_one_that_compares() -> None:
 def test_windows_are_expected_to_cost_more_than_their_share() -> None:
     known = [past("DIFFERENTIAL", 2.0, rows_in=1000), past("FULL", 5.0)]
     share = {"size": 100 * MIB, "rows": 1_000_000, "changed": 11_000}
-    assert Workload.of({}, "SELECT rank() OVER (ORDER BY a) FROM t").times_share == 40
+    assert Workload.of({}, "SELECT rank() OVER (ORDER BY a) FROM t").times_share == 100
     assert not choose(Workload(**share), known).full
     assert choose(Workload(**share, times_share=60), known).full
 
