@@ -195,7 +195,8 @@ class PipelineTasks:
                 # Airflow wants it so behind a setup, which is all that these wait for.
                 stages[part.unit].trigger_rule = TriggerRule.ALL_SUCCESS
         _after(commit, stages.values())
-        _after(cleanup, [commit])
+        # Whatever became of them: none must still be at work.
+        _after(cleanup, [*stages.values(), commit])
         begin.as_setup()  # type: ignore[no-untyped-call]
         cleanup.as_teardown(setups=begin)
         return _Unit(begin, commit, (begin, *stages.values(), commit, cleanup))
@@ -244,7 +245,12 @@ class PipelineTasks:
 
     def _watched(self, layers: dict[str, int], units: dict[str, _Unit]) -> list[Watched]:
         return [
-            Watched(step, tuple(task.task_id for task in units[step.unit].tasks), layers[step.unit])
+            Watched(
+                step,
+                tuple(task.task_id for task in units[step.unit].tasks),
+                layers[step.unit],
+                tuple(units[name].last.task_id for name in step.upstream if layers[name] < layers[step.unit]),
+            )
             for step in self.plan.refreshes
         ]
 
@@ -285,7 +291,7 @@ class PipelineTasks:
     ) -> None:
         _after(pin, captures.values())
         steps = {step.unit: step for step in self.plan.refreshes}
-        loose: list[str] = []
+        loose = False
         for step in self.plan.refreshes:
             unit, layer = units[step.unit], layers[step.unit]
             _after(unit.first, [units[name].last for name in step.upstream] or [pin])
@@ -295,26 +301,24 @@ class PipelineTasks:
                 _after(sensors[layer], below or [pin])
             reads = {ref.identifier for table in step.tables for ref in table.inputs}
             _after(unit.first, [captures[identifier] for identifier in sorted(reads & captures.keys())])
-            without = [name for name in step.upstream if tolerates(step, steps[name])]
-            if without:
+            if any(tolerates(step, steps[name]) for name in step.upstream):
                 # It goes on without them, and says in its history that they were behind.
                 unit.first.trigger_rule = TriggerRule.ALL_DONE
-                loose += without
-        self._watch(sorted(set(loose)), units)
+                loose = True
+        if loose or sensors:
+            self._watch([*captures.values(), *(unit.last for unit in units.values())])
 
-    def _watch(self, loose: list[str], units: dict[str, _Unit]) -> None:
-        """A last task that fails with those whose failure holds nothing up: a run is what its last tasks are."""
-        if not loose:
-            return
+    def _watch(self, tasks: Iterable[BaseOperator]) -> None:
+        """A last task that fails with any other: a run is what its last tasks are, and those may all be skipped."""
         from airflow.providers.standard.operators.empty import EmptyOperator
 
         last = EmptyOperator(
             task_id=self._free("all_refreshed"),
             dag=self.dag,
             trigger_rule=TriggerRule.NONE_FAILED,
-            doc_md="Fails with any table whose readers go on without it.",
+            doc_md="Fails with any table or capture, also if what reads it was skipped or went on without it.",
         )
-        _after(last, [units[name].last for name in loose])
+        _after(last, tasks)
 
 
 def _after(task: BaseOperator, upstream: Iterable[BaseOperator]) -> None:

@@ -151,7 +151,7 @@ def _seconds_from_changes(work: Workload, past: Iterable[Mapping[str, Any]], ful
 def _beyond(work: Workload, fewer: Sequence[tuple[int, float]], full: float) -> float:
     """How much longer than ever a refresh with more rows than ever takes.
 
-    Two refreshes tell how steep it is, if the second had far more rows; but never less than in proportion to a full one.
+    Two refreshes tell how steep it is, if one had far more rows; but never less than in proportion to a full one.
     """
     rows, seconds = fewer[-1]
     in_proportion = (work.changed - rows) / max(work.rows, 1) * full

@@ -21,12 +21,12 @@ from airflow_trickle import clock
 from airflow_trickle.engine.decide import Decision
 from airflow_trickle.engine.fixpoint.decide import UnitDecision, decide_unit, outside_inputs
 from airflow_trickle.engine.group_commit import commit_members, latest_epoch, parts_without
-from airflow_trickle.engine.group_publishing import GroupPublishing, overlay
+from airflow_trickle.engine.group_publishing import GroupPublishing, overlay, staged_tables
 from airflow_trickle.engine.holds import hold_of
-from airflow_trickle.engine.outcome import Outcome, outcome_from_json
+from airflow_trickle.engine.outcome import Outcome, outcome_from_json, told_of
 from airflow_trickle.engine.record import Refresh, note_hold, note_waiting, record_discarded, record_failure
 from airflow_trickle.engine.refresh import Progress, not_due, refresh
-from airflow_trickle.errors import LeaseHeld, RefreshFailed, TrickleError
+from airflow_trickle.errors import CommitConflict, LeaseHeld, RefreshFailed, TrickleError
 from airflow_trickle.lakehouse import staging as stagings
 from airflow_trickle.lakehouse.catalog import Lakehouse, Unseen
 from airflow_trickle.lakehouse.leases import Lease, holding, unclaim
@@ -84,6 +84,12 @@ class GroupRefresh:
     leases: Mapping[str, Lease] | None = None
 
     @property
+    def _tick(self) -> Tick:
+        """The tick as members see it: the group is due, or it is not; no member rests by itself."""
+        names = set(self._names)
+        return self.tick.model_copy(update={"not_due": tuple(name for name in self.tick.not_due if name not in names)})
+
+    @property
     def _names(self) -> list[str]:
         return [table.identifier for table in self.step.tables]
 
@@ -110,11 +116,13 @@ class GroupRefresh:
         """
         try:
             return self._begin()
-        except LeaseHeld:
-            raise
-        except TrickleError as error:
-            for run in self._runs:
-                record_failure(run, error)
+        except BaseException as error:
+            # What cannot be begun has no end that would give the tables back.
+            with suppress(TrickleError):
+                self._give_back()
+            if isinstance(error, TrickleError) and not isinstance(error, LeaseHeld):
+                for run in self._runs:
+                    record_failure(run, error)
             raise
 
     def _begin(self) -> tuple[TableResult, ...] | None:
@@ -154,7 +162,7 @@ class GroupRefresh:
                     "tables": tuple(table.model_copy(update={"inputs": tuple(outside)}) for table in part.tables),
                 }
             )
-            decision = decide_unit(self.lake, alone, self.tick, full_refresh=False)
+            decision = decide_unit(self.lake, alone, self._tick, full_refresh=False)
             if decision.kind != Decision.SKIP:
                 continue
             for one in decision.tables.values():
@@ -186,7 +194,7 @@ class GroupRefresh:
         """Whether a member has to compute something; members see what those before them will have read."""
         seen: dict[str, Unseen] = {}
         for part in self.step.parts:
-            decision = decide_unit(self.lake.seeing(seen), part, self.tick, full_refresh=self.full_refresh)
+            decision = decide_unit(self.lake.seeing(seen), part, self._tick, full_refresh=self.full_refresh)
             if decision.kind == Decision.WORK or decision.stray:
                 return True
             if decision.kind == Decision.ADVANCE:
@@ -202,9 +210,8 @@ class GroupRefresh:
             TrickleError: it could not be refreshed; nothing is published.
         """
         wanted = next(part for part in self.step.parts if part.unit == unit)
-        staged = read_prepared(self.lake, self.tick.tick_id, self._names)
         above = _above(self.step, wanted)
-        for part in parts_without(self.step, list(staged)):
+        for part in parts_without(self.step, staged_tables(self.lake, self.tick, self._names)):
             if part.unit in above:
                 log.info("%s has nothing staged for this tick, so it is staged first.", part.unit)
                 self._stage(part)
@@ -214,7 +221,7 @@ class GroupRefresh:
         own = {table.identifier for table in part.tables}
         seen = self.lake.seeing(overlay(self.lake, self.tick, [name for name in self._names if name not in own]))
         publishing = GroupPublishing(self.step.unit, self.tick, latest_epoch(self.lake, self.step) + 1, self.leases)
-        results = refresh(seen, part, self.tick, self.spark, self.full_refresh, self.progress, publishing)
+        results = refresh(seen, part, self._tick, self.spark, self.full_refresh, self.progress, publishing)
         skipped = [result for result in results if result.mode is Mode.SKIPPED]
         if skipped:
             error = RefreshFailed(f"Nothing of group '{self.step.unit}' can be published: {skipped[0].reason}.")
@@ -231,13 +238,27 @@ class GroupRefresh:
         staged = read_prepared(self.lake, self.tick.tick_id, own)
         locations = self.lake.locations(own)
         idle = [
-            Outcome(table.identifier, self.tick.pipeline, self.tick.tick_id, result, clock.now(), location, {})
+            self._idle(table.identifier, result, location)
             for table, result in zip(part.tables, results, strict=True)
             if table.identifier not in staged and (location := locations.get(table.identifier)) is not None
         ]
         if idle:
             with publishing.holding(self.lake, own, f"tick {self.tick.tick_id}") as leases:
                 publishing.publish(self.lake, idle, leases)
+
+    def _idle(self, identifier: str, result: TableResult, location: str) -> Outcome:
+        """A table whose rows and inputs are what they were: it has seen this tick, and no error of it stands."""
+        metadata = self.lake.table_at(identifier, location).metadata
+        status = {
+            "effective_at": self.tick.effective_at,
+            "error": None,
+            "error_at": None,
+            "metadata_location": location,
+            "snapshot_id": metadata.current_snapshot_id,
+            "schema_id": metadata.current_schema_id,
+        }
+        tick = self.tick
+        return Outcome(identifier, tick.pipeline, tick.tick_id, result, clock.now(), location, status)
 
     # --- the end -----------------------------------------------------------------------------------
 
@@ -247,10 +268,16 @@ class GroupRefresh:
         Raises:
             CommitConflict: a table was changed or taken over by somebody else; nothing was published.
         """
-        for part in parts_without(self.step, list(read_prepared(self.lake, self.tick.tick_id, self._names))):
+        for part in parts_without(self.step, staged_tables(self.lake, self.tick, self._names)):
             log.info("%s has nothing staged for this tick, so it is staged first.", part.unit)
             self._stage(part)
         with self._holding() as leases:
+            if parts_without(self.step, staged_tables(self.lake, self.tick, self._names)):
+                raise CommitConflict(
+                    f"What was staged of group '{self.step.unit}' was removed by another process; nothing was "
+                    f"published. The next attempt stages it again.",
+                    self._names,
+                )
             texts = read_prepared(self.lake, self.tick.tick_id, self._names)
             outcomes = {
                 name: outcome_from_json(self.lake, name, self.tick.tick_id, text) for name, text in texts.items()
@@ -260,21 +287,23 @@ class GroupRefresh:
     def discard(self, why: str) -> None:
         """Remove what the members have staged, and note of each that its work was not published."""
         texts = read_prepared(self.lake, self.tick.tick_id, self._names)
-        outcomes = [outcome_from_json(self.lake, name, self.tick.tick_id, text) for name, text in texts.items()]
+        # Their files may be gone already.
+        outcomes = [told_of(name, self.tick.tick_id, text) for name, text in texts.items()]
         with self._holding() as leases:
             record_discarded(self.lake, [one for one in outcomes if one.action is not None], why)
             self._clean(leases)
 
     def cleanup(self) -> None:
         """After all other steps, whatever became of them: leave nothing behind."""
-        left = [one for name in self._names for one in stagings.leftovers(self.lake, identifier=name)]
-        if left or read_prepared(self.lake, self.tick.tick_id, self._names):
-            try:
+        try:
+            left = [one for name in self._names for one in stagings.leftovers(self.lake, identifier=name)]
+            if left or read_prepared(self.lake, self.tick.tick_id, self._names):
                 self.discard("another table of the group failed, or the run was stopped")
-            except LeaseHeld as error:
-                # Whoever has the tables cleans them: it begins with that.
-                log.warning("What this tick has staged is left to the next one: %s", error)
-        self._give_back()
+        except LeaseHeld as error:
+            # Whoever has the tables cleans them: it begins with that.
+            log.warning("What this tick has staged is left to the next one: %s", error)
+        finally:
+            self._give_back()
 
 
 def _moved_on(decision: UnitDecision, tick: Tick) -> dict[str, Unseen]:

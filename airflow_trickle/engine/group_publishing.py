@@ -83,6 +83,12 @@ def _is_there(lake: Lakehouse, identifier: str, said: Mapping[str, object]) -> b
     return any(record.staging_id == place[0] for record in stagings.leftovers(lake, identifier=identifier))
 
 
+def staged_tables(lake: Lakehouse, tick: Tick, identifiers: Collection[str]) -> list[str]:
+    """Of some tables, those that are staged for a tick and whose files were not discarded since."""
+    texts = read_prepared(lake, tick.tick_id, identifiers)
+    return [name for name, text in texts.items() if _is_there(lake, name, json.loads(text))]
+
+
 def overlay(lake: Lakehouse, tick: Tick, identifiers: Collection[str]) -> dict[str, Unseen]:
     """What some tables will be once their group is published, as far as they are staged."""
     found = {}

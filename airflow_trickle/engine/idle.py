@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+
+from sqlalchemy.exc import IntegrityError
 
 from airflow_trickle import clock
 from airflow_trickle.engine.decide import Decision
@@ -12,7 +15,6 @@ from airflow_trickle.engine.fixpoint.decide import decide_unit
 from airflow_trickle.engine.group import GroupRefresh
 from airflow_trickle.engine.holds import hold_of
 from airflow_trickle.engine.refresh import not_due, refresh
-from airflow_trickle.errors import TrickleError
 from airflow_trickle.lakehouse.catalog import Lakehouse
 from airflow_trickle.lakehouse.strata import count_skipped
 from airflow_trickle.plan.steps import RefreshStep, UnitKind
@@ -31,13 +33,25 @@ class Idle:
     busy: frozenset[str] = frozenset()
 
 
+@dataclass(frozen=True)
+class Watch:
+    """What is known of a tick beforehand.
+
+    ``stale`` are identifiers of sources whose capture failed: what reads one has to show that, and counts as busy. So
+    do the units of ``held_up``, which read one that failed.
+    """
+
+    full_refresh: bool = False
+    stale: frozenset[str] = frozenset()
+    held_up: frozenset[str] = frozenset()
+
+
 def find_idle(
     lake: Lakehouse,
     steps: Sequence[RefreshStep],
     tick: Tick,
     spark: SparkProvider,
-    full_refresh: bool = False,
-    stale: Collection[str] = (),
+    watch: Watch = Watch(),  # noqa: B008 - it is frozen
 ) -> Idle:
     """Settle the units that have nothing to compute, as their own refresh would.
 
@@ -50,41 +64,56 @@ def find_idle(
         steps: The units, upstream first.
         tick: What this tick reads.
         spark: Not used, unless somebody resets a table at this very moment.
-        full_refresh: Whether all is computed anew.
-        stale: Identifiers of sources whose capture failed: what reads one has to show that, and counts as busy.
+        watch: What is known beforehand.
     """
     busy: set[str] = set()
     results: dict[str, tuple[TableResult, ...]] = {}
     for step in steps:
         reads = {ref.identifier for table in step.tables for ref in table.inputs}
-        held_up = not busy.isdisjoint(step.upstream) or not reads.isdisjoint(stale)
-        if held_up or _has_work(lake, step, tick, spark, full_refresh):
+        held_up = step.unit in watch.held_up or not reads.isdisjoint(watch.stale)
+        found = None
+        if not held_up and busy.isdisjoint(step.upstream):
+            found = _settled(lake, step, tick, spark, watch.full_refresh)
+        if found is None:
             busy.add(step.unit)
-            continue
-        try:
-            # It notes how far the inputs were read, who rests, and removes what a dead process left.
-            results[step.unit] = refresh(lake, step, tick, spark)
-        except TrickleError as error:
-            log.warning("Whether %s has anything to do is left to its own task: %s", step.unit, error)
-            busy.add(step.unit)
+        else:
+            results[step.unit] = found
     return Idle(results, frozenset(busy))
+
+
+def _settled(
+    lake: Lakehouse, step: RefreshStep, tick: Tick, spark: SparkProvider, full_refresh: bool
+) -> tuple[TableResult, ...] | None:
+    """What becomes of a unit with nothing to compute; None if it has something, or is to be judged by its own task."""
+    try:
+        if _has_work(lake, step, tick, spark, full_refresh):
+            return None
+        # It notes how far the inputs were read, who rests, and removes what a dead process left.
+        if step.kind is UnitKind.GROUP:
+            found = GroupRefresh(lake, step, tick, spark).begin()
+        else:
+            found = refresh(lake, step, tick, spark)
+    except Exception as error:
+        # Whatever it is: it is the failure of one unit, and the others must not suffer from it.
+        log.warning("Whether %s has anything to do is left to its own task: %s", step.unit, error)
+        return None
+    # A change that an earlier attempt of this tick has published is still to be told by its task.
+    return None if found is None or any(result.changed for result in found) else found
 
 
 def _has_work(lake: Lakehouse, step: RefreshStep, tick: Tick, spark: SparkProvider, full_refresh: bool) -> bool:
     """Whether a unit computes something, or may fail: its own refresh will tell."""
     if not_due(lake, step, tick) is not None or hold_of(lake, step) is not None:
         return False
-    try:
-        if step.kind is UnitKind.GROUP:
-            return GroupRefresh(lake, step, tick, spark, full_refresh).has_work()
-        decision = decide_unit(lake, step, tick, full_refresh=full_refresh)
-    except TrickleError:
-        return True
+    if step.kind is UnitKind.GROUP:
+        return GroupRefresh(lake, step, tick, spark, full_refresh).has_work()
+    decision = decide_unit(lake, step, tick, full_refresh=full_refresh)
     return decision.kind == Decision.WORK or decision.stray
 
 
 def note_skipped_strata(lake: Lakehouse, pipeline: str, tick: Tick, strata: Collection[int]) -> None:
     """Count strata of which no table has anything to do in a tick."""
     if strata:
-        with lake.database.transaction() as connection:
+        # A run beside this one may count the same for the first time: then it is counted once.
+        with suppress(IntegrityError), lake.database.transaction() as connection:
             count_skipped(lake, connection, pipeline, tick.tick_id, strata, clock.now())

@@ -89,6 +89,13 @@ class Outcome:
         )
 
 
+def told_of(identifier: str, tick_id: str, text: str) -> Outcome:
+    """Of the outcome that `Outcome.as_json` wrote, what is told of it; not what it would publish."""
+    said = json.loads(text)
+    result, started_at = TableResult.model_validate(said["result"]), clock.moment_of(said["started_at"])
+    return Outcome(identifier, said["pipeline"], tick_id, result, started_at, said["expected"], {}, said["action"])
+
+
 def outcome_from_json(lake: Lakehouse, identifier: str, tick_id: str, text: str) -> Outcome:
     """The outcome that `Outcome.as_json` wrote."""
     said = json.loads(text)

@@ -147,7 +147,7 @@ class _Look:
         found = []
         for identifier, schedule in sorted(schedules.items()):
             status = known.get(identifier)
-            if status is None or status.effective_at is None or status.error is not None:
+            if status is None or status.frontier is None or status.effective_at is None or status.error is not None:
                 continue
             if not is_due(schedule, status.effective_at, moment):
                 found.append(identifier)

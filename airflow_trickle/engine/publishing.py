@@ -55,6 +55,9 @@ class AtOnce:
         published = decision.published
         if published is None or published.frontier is None or published.tick_id != tick.tick_id:
             return None
+        if published.frontier != decision.target:
+            # An input was computed anew since.
+            return None
         return published_by(lake, step.identifier, tick.tick_id) if published.definition == step.definition else None
 
     def publish(self, lake: Lakehouse, outcomes: Sequence[Outcome], leases: Mapping[str, Lease]) -> None:

@@ -127,14 +127,17 @@ def not_due(lake: Lakehouse, step: RefreshStep, tick: Tick) -> tuple[TableResult
     if not tick.not_due or not set(tick.not_due) >= set(names):
         return None
     known = read_status(lake, names)
+    if any(name not in known or known[name].frontier is None for name in names):
+        # It was reset since the tick was pinned: who reads it waits for it.
+        return None
     return tuple(
         TableResult(
             table=table.name,
-            status=known[table.identifier].status if table.identifier in known else Status.INITIALIZING,
+            status=known[table.identifier].status,
             mode=Mode.SKIPPED,
             reason=f"not due in this tick: its schedule is {table.schedule}",
-            snapshot_id=known[table.identifier].snapshot_id if table.identifier in known else None,
-            epoch=known[table.identifier].epoch if table.identifier in known else 0,
+            snapshot_id=known[table.identifier].snapshot_id,
+            epoch=known[table.identifier].epoch,
         )
         for table in step.tables
     )

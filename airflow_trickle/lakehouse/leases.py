@@ -30,6 +30,8 @@ LEASE_SECONDS = 60.0
 WAIT_SECONDS = 30.0
 #: A tick whose tasks stopped coming is believed dead after this long: a busy scheduler takes minutes to start one.
 CLAIM_SECONDS = 900.0
+#: A later tick of the same pipeline waits no longer than this.
+TAKE_OVER_SECONDS = 60.0
 _POLL_SECONDS = 0.2
 
 
@@ -49,8 +51,8 @@ def _process_started(pid: int) -> float:
 def try_acquire(lake: Lakehouse, identifier: str, holder: str, claim: str | None = None) -> Lease | str:
     """Take the lease of a table, or say who has it.
 
-    ``claim`` is the tick that keeps the table for itself beyond this process. A claim of an earlier tick of the same
-    pipeline is no obstacle to it: Airflow runs one at a time, so the earlier one has ended.
+    ``claim`` is the tick that keeps the table for itself beyond this process. It need not wait long for another tick of
+    the same pipeline, which has mostly ended: Airflow runs one at a time, but for backfills.
     """
     owner = uuid.uuid4().hex
     key = (leases.c.catalog == lake.name) & (leases.c.identifier == identifier)
@@ -71,7 +73,7 @@ def try_acquire(lake: Lakehouse, identifier: str, holder: str, claim: str | None
                 connection.execute(insert(leases).values(catalog=lake.name, identifier=identifier, **values))
             elif not _is_free(dict(row)):
                 return f"{row['holder']} (process {row['pid']} on {row['host']})"
-            elif _is_claimed(dict(row)) and not _same_pipeline(row["claim"], claim):
+            elif _is_claimed(dict(row)) and not _may_take_over(dict(row), claim):
                 return f"tick {row['claim']}, whose atomic group is not published yet"
             else:
                 connection.execute(update(leases).where(key).values(**values))
@@ -90,9 +92,13 @@ def _is_claimed(row: dict[str, Any]) -> bool:
     return row["claim"] is not None and row["claimed_until"] >= time.time()
 
 
-def _same_pipeline(one: str, other: str | None) -> bool:
-    """Whether two ticks are of the same pipeline; a tick's name begins with it."""
-    return other is not None and one.partition("/")[0] == other.partition("/")[0]
+def _may_take_over(row: dict[str, Any], claim: str | None) -> bool:
+    """Whether a claim is a tick's own, or that of another tick of its pipeline without a recent sign of life."""
+    if claim is None or row["claim"] == claim:
+        return claim is not None
+    # A tick's name begins with its pipeline's.
+    same = row["claim"].partition("/")[0] == claim.partition("/")[0]
+    return bool(same and row["claimed_until"] - CLAIM_SECONDS + TAKE_OVER_SECONDS < time.time())
 
 
 def _is_dead(row: dict[str, Any]) -> bool:

@@ -159,6 +159,8 @@ def clean_table(
     that died leaves its query running, and that query would go on writing files.
     """
     found = leftovers(lake, identifier=lease.identifier)
+    # First what names the files: nobody must take for staged what is about to go.
+    forget_prepared(lake, lease.identifier)
     for record in found:
         if record.staging_id == keep:
             continue
@@ -166,7 +168,6 @@ def clean_table(
         if record.spark and interrupt is not None:
             interrupt(record.spark)
         discard(lake, record)
-    forget_prepared(lake, lease.identifier)
     return len(found)
 
 

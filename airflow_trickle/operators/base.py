@@ -79,6 +79,8 @@ class UnitOperator(BaseOperator):
         pinned = context["ti"].xcom_pull(task_ids=self.pin_task_id)
         if not pinned:
             raise RefreshFailed(f"Task '{self.pin_task_id}' of this run left no tick behind. Clear it to run it again.")
+        if "restated" in pinned:
+            raise RefreshFailed("This run only took the tables back. Run or backfill the ticks after that moment.")
         return Tick.model_validate(pinned)
 
     def update_assets(self, context: Context, results: Sequence[TableResult]) -> None:

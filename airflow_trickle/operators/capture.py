@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import BaseOperator
+from airflow.sdk.exceptions import AirflowSkipException
 
 from airflow_trickle.operators.failures import told_in_words
-from airflow_trickle.operators.pin import tick_id
+from airflow_trickle.operators.pin import interval_of, tick_id
+from airflow_trickle.operators.skipping import RETURNED
 from airflow_trickle.plan.steps import CaptureStep
 
 if TYPE_CHECKING:
@@ -35,7 +37,10 @@ class CaptureOperator(BaseOperator):
         self._spark: SparkProvider | None = None
 
     def execute(self, context: Context) -> dict[str, Any]:
-        """Capture, and return what became of the source."""
+        """Capture, and return what became of the source; a run that reads the past captures nothing."""
+        if interval_of(context)[0] == "backfill" or (context.get("params") or {}).get("restate"):
+            context["ti"].xcom_push(key=RETURNED, value={})
+            raise AirflowSkipException("this run reads what was captured before")
         from airflow_trickle.hooks.spark import TrickleSparkHook
         from airflow_trickle.lakehouse.catalog import open_lakehouse
         from airflow_trickle.operators.submitting import captured, spark_at

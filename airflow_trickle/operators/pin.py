@@ -107,7 +107,8 @@ class PinOperator(BaseOperator):
 def moment_of(text: str) -> datetime:
     """The moment that somebody gave as a parameter; UTC if it names no zone."""
     try:
-        found = datetime.fromisoformat(text)
+        # Python 3.10 does not read the Z.
+        found = datetime.fromisoformat(f"{text[:-1]}+00:00" if text[-1:] in "zZ" else text)
     except ValueError:
         raise CannotRestate(
             f"'{text}' is no moment. Write it like 2026-01-31T06:00:00+00:00, as the parameter `restate`."

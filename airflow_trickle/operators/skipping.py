@@ -33,15 +33,21 @@ class Watched:
     step: RefreshStep
     task_ids: tuple[str, ...]
     layer: int
+    #: The last tasks of the units of lower layers that it reads.
+    below: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Look:
-    """What a task needs to see which units have nothing to do: the tick, and the sources whose capture failed."""
+    """What a task needs to see which units have nothing to do.
+
+    ``stale`` are the sources whose capture failed, ``failed`` the tasks that did, or could not run because of others.
+    """
 
     tick: Tick
     full_refresh: bool
     stale: frozenset[str]
+    failed: frozenset[str] = frozenset()
 
 
 def look_of(context: Context, tick: Tick, captures: Mapping[str, str]) -> Look:
@@ -56,10 +62,13 @@ def pass_over(
     lake: Lakehouse, watched: Sequence[Watched], sensors: Mapping[int, str], look: Look, spark: SparkProvider
 ) -> list[str]:
     """The ids of tasks that need not run: of units with nothing to do, and of sensors with nothing left to watch."""
-    from airflow_trickle.engine.idle import find_idle, note_skipped_strata
+    from airflow_trickle.engine.idle import Watch, find_idle, note_skipped_strata
 
     tick = look.tick
-    idle = find_idle(lake, [one.step for one in watched], tick, spark, look.full_refresh, look.stale)
+    # A unit that reads one that failed has to show that, and is no matter of ours.
+    held_up = {one.step.unit for one in watched if not look.failed.isdisjoint(one.below)}
+    watch = Watch(look.full_refresh, look.stale, frozenset(held_up))
+    idle = find_idle(lake, [one.step for one in watched], tick, spark, watch)
     busy = {one.layer for one in watched if one.step.unit in idle.busy}
     passed = {one.layer for one in watched} - busy
     note_skipped_strata(lake, tick.pipeline, tick, passed)

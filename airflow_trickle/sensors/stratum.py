@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import BaseSensorOperator, PokeReturnValue
@@ -61,9 +62,21 @@ class StratumSkipSensor(BaseSensorOperator):
         pinned = context["ti"].xcom_pull(task_ids=self.pin_task_id)
         if not pinned:
             raise AirflowSkipException("nothing was pinned in this run")
+        if "restated" in pinned:
+            raise AirflowSkipException("this run only took the tables back")
         look = look_of(context, Tick.model_validate(pinned), self.captures)
+        look = replace(look, failed=self._failed(context))
         with told_in_words():
             target = TrickleSparkHook(self.spark_conn_id).get_conn()
             with open_lakehouse(self.catalog) as lake, spark_at(target, self.spark_conn_id) as spark:
                 tasks = pass_over(lake, self.watched, {}, look, spark)
         return PokeReturnValue(is_done=True, xcom_value=end_skipping(context, sorted(tasks), tasks))
+
+    def _failed(self, context: Context) -> frozenset[str]:
+        """The tasks below this stratum that failed, or could not run because of others."""
+        below = sorted({task for one in self.watched for task in one.below})
+        if not below:
+            return frozenset()
+        run_id = context["run_id"]
+        found = context["ti"].get_task_states(dag_id=self.dag_id, task_ids=below, run_ids=[run_id]).get(run_id, {})
+        return frozenset(task for task, state in found.items() if state in ("failed", "upstream_failed"))
