@@ -9,7 +9,7 @@ import pytest
 from airflow_trickle.engine.fixpoint.together import said_of_unit
 from airflow_trickle.engine.restate import restate
 from airflow_trickle.lakehouse.catalog import Lakehouse
-from airflow_trickle.plan.steps import Plan
+from airflow_trickle.plan.steps import Plan, RefreshStep, UnitKind
 from airflow_trickle.results import Rewind
 from tests.engine.restate.past import Past, at, plan_of, row
 
@@ -26,9 +26,9 @@ stream_tables:
 class Cycle(Past):
     """Two tables that are published together."""
 
-    def __init__(self, lake: Lakehouse, plan: Plan) -> None:
+    def __init__(self, lake: Lakehouse, unit: RefreshStep) -> None:
         super().__init__(lake)
-        (self.unit,) = plan.refreshes
+        self.unit = unit
 
     def commit(self, number: int, **epochs: int) -> None:
         """Publish tables that get these epochs; the others rest at theirs."""
@@ -49,7 +49,7 @@ def plan(tmp_path: Path) -> Plan:
 @pytest.fixture
 def cycle(lake: Lakehouse, plan: Plan) -> Cycle:
     """Both tables change at first, then only one, then both again."""
-    made = Cycle(lake, plan)
+    made = Cycle(lake, plan.refreshes[0])
     made.commit(1, a=1, b=1)
     made.commit(2, a=2)
     made.commit(3, a=3, b=2)
@@ -81,6 +81,28 @@ def test_not_if_the_table_stood_elsewhere_then(lake: Lakehouse, plan: Plan, cycl
     assert (cycle.rows("a"), cycle.rows("b")) == ([row(3)], [row(1)])
     assert cycle.status("a").frontier == cycle.frontier("a", 3)
     assert cycle.status("b").frontier == cycle.frontier("a", 1)
+
+
+def test_a_cycle_inside_of_an_atomic_group_too(lake: Lakehouse, tmp_path: Path) -> None:
+    more = "  c: {query: SELECT n FROM src}\n  d: {query: SELECT b.n FROM b JOIN c ON b.n = c.n}\n"
+    plan = plan_of(tmp_path, YAML + more)
+    (group,) = plan.refreshes
+    assert (group.kind, [part.kind for part in group.parts]) == (
+        UnitKind.GROUP,
+        [UnitKind.CYCLE, UnitKind.TABLE, UnitKind.TABLE],
+    )
+    made = Cycle(lake, group.parts[0])
+    made.commit(1, a=1, b=1)
+    made.commit(2, a=2)
+    made.commit(3, a=3, b=2)
+    results = restate(lake, plan, at(2))
+    assert {name: result.outcome for name, result in results.items()} == {
+        "a": Rewind.REWOUND,
+        "b": Rewind.REWOUND,
+        "c": Rewind.UNTOUCHED,
+        "d": Rewind.UNTOUCHED,
+    }
+    assert made.status("a").frontier == made.status("b").frontier == made.frontier("a", 2)
 
 
 def test_a_table_alone_says_nothing_of_others(tmp_path: Path) -> None:
