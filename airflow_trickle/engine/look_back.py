@@ -86,7 +86,8 @@ def look_back(lake: Lakehouse, plan: Plan, moment: datetime) -> LookBack:
     found = [
         past
         for unit in plan.refreshes
-        for past in _together(unit, [_past(lake, plan, step, statuses, locations, moment) for step in unit.tables])
+        for part in unit.parts
+        for past in _together(part, [_past(lake, plan, step, statuses, locations, moment) for step in part.tables])
     ]
     _refuse_expired(plan, found, moment)
     _refuse_before_all(plan, found, moment)

@@ -207,8 +207,15 @@ class _Publisher:
             added=table.written.added,
             removed=table.written.removed,
             deletes=table.written.deletes,
-            summary={**summary, **said_of_unit(self.run.step, {name: one.epoch for name, one in self.tables.items()})},
+            summary={**summary, **self._said_of_unit()},
         )
+
+    def _said_of_unit(self) -> dict[str, str]:
+        """What each snapshot says of those that are published with it."""
+        new = {name: table.epoch for name, table in self.tables.items() if table.written is not None}
+        published = {name: table.decision.published for name, table in self.tables.items() if name not in new}
+        resting = {name: state.version.snapshot_id for name, state in published.items() if state is not None}
+        return said_of_unit(self.run.step, new, resting)
 
     def _result(self, table: _Table) -> TableResult:
         published, phases = table.decision.published, self.run.phases

@@ -1,7 +1,8 @@
 """Which states of the tables of a cycle belong together.
 
-They are published in one commit, but a table whose rows stay the same gets no snapshot. So each snapshot says at which
-epochs its peers stood then, and by which queries: that commit has brought those to the same frontier too.
+They are published in one commit, but a table whose rows stay the same gets no snapshot. So each snapshot says by which
+queries it was made, which epochs its peers got in the same commit, and at which snapshots the others rested: that
+commit has brought those to the same frontier too.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from airflow_trickle.engine.holds import unit_fingerprint
 from airflow_trickle.engine.published import Published
@@ -18,11 +20,18 @@ from airflow_trickle.plan.steps import RefreshStep
 UNIT = "trickle.unit"
 
 
-def said_of_unit(step: RefreshStep, epochs: Mapping[str, int]) -> dict[str, str]:
-    """What the snapshot of a table says of those that were published with it; nothing if it is alone."""
+def said_of_unit(step: RefreshStep, epochs: Mapping[str, int], resting: Mapping[str, int | None]) -> dict[str, str]:
+    """What the snapshot of a table says of the commit that publishes it; nothing if it is alone in its unit.
+
+    Args:
+        step: The unit.
+        epochs: By table: the epoch it gets in this commit.
+        resting: By table: the snapshot that it keeps.
+    """
     if len(step.tables) < 2:
         return {}
-    return {UNIT: json.dumps({"fingerprint": unit_fingerprint(step), "epochs": dict(epochs)}, sort_keys=True)}
+    said = {"fingerprint": unit_fingerprint(step), "epochs": dict(epochs), "resting": dict(resting)}
+    return {UNIT: json.dumps(said, sort_keys=True)}
 
 
 def agreed(step: RefreshStep, states: Mapping[str, Published], said: Mapping[str, str | None]) -> dict[str, Published]:
@@ -41,7 +50,14 @@ def agreed(step: RefreshStep, states: Mapping[str, Published], said: Mapping[str
     noted = json.loads(text)
     if noted["fingerprint"] != unit_fingerprint(step):
         return dict(states)
-    if any(noted["epochs"].get(name) != state.epoch for name, state in states.items()):
+    if not all(_is_of(state, name, noted) for name, state in states.items()):
         return dict(states)
     queries = {table.identifier: table.definition for table in step.tables}
     return {name: replace(state, frontier=frontier, definition=queries[name]) for name, state in states.items()}
+
+
+def _is_of(state: Published, name: str, noted: Mapping[str, Any]) -> bool:
+    """Whether a table stood just so after a commit; neither a snapshot nor an epoch ever stands for two states."""
+    if name in noted["resting"]:
+        return bool(state.version.snapshot_id == noted["resting"][name])
+    return bool(state.epoch == noted["epochs"].get(name))

@@ -8,7 +8,7 @@ from collections import Counter
 import pyarrow as pa
 import pytest
 
-from airflow_trickle import Mode, Rewind
+from airflow_trickle import Mode, Rewind, TableResult
 from tests.engine.restate.story import Rows, Story, from_changes, statuses
 from tests.engine.world import World
 
@@ -62,13 +62,21 @@ def cycle(world: World) -> Story:
     return story
 
 
+def at_most_once_anew(all_results: list[dict[str, TableResult]]) -> None:
+    """Only for want of ranks, which are made anew then; the tables themselves go on from where they were taken back."""
+    reasons = [results["reached"].reason for results in all_results if results["reached"].mode is Mode.FULL]
+    assert len(reasons) <= 1
+    assert all("the ranks of the rows are not known" in reason for reason in reasons), reasons
+    from_changes([{"ends": results["ends"]} for results in all_results])
+
+
 def test_a_cycle_goes_back_and_on_from_there(cycle: Story) -> None:
     from_changes(cycle.ticks(range(10))[1:])
-    for back in (3, 6, 0):
+    for back in (6, 3):
         results = cycle.restate(back)
         assert {result.outcome for result in results.values()} == {Rewind.REWOUND}
         cycle.check(back, cycle.expected[back])
-        from_changes(cycle.ticks(range(back + 1, 10)))
+        at_most_once_anew(cycle.ticks(range(back + 1, 10)))
 
 
 def test_a_cycle_of_which_one_table_has_rested_still_goes_on_from_changes(cycle: Story) -> None:

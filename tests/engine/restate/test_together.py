@@ -9,7 +9,7 @@ import pytest
 from airflow_trickle.engine.fixpoint.together import said_of_unit
 from airflow_trickle.engine.restate import restate
 from airflow_trickle.lakehouse.catalog import Lakehouse
-from airflow_trickle.plan.steps import Plan
+from airflow_trickle.plan.steps import Plan, RefreshStep, UnitKind
 from airflow_trickle.results import Rewind
 from tests.engine.restate.past import Past, at, plan_of, row
 
@@ -26,14 +26,15 @@ stream_tables:
 class Cycle(Past):
     """Two tables that are published together."""
 
-    def __init__(self, lake: Lakehouse, plan: Plan) -> None:
+    def __init__(self, lake: Lakehouse, unit: RefreshStep) -> None:
         super().__init__(lake)
-        (self.unit,) = plan.refreshes
+        self.unit = unit
 
     def commit(self, number: int, **epochs: int) -> None:
         """Publish tables that get these epochs; the others rest at theirs."""
-        resting = {table.identifier: self.status(table.name).epoch for table in self.unit.tables if number > 1}
-        said = said_of_unit(self.unit, {**resting, **{f"default.{name}": epoch for name, epoch in epochs.items()}})
+        others = [table for table in self.unit.tables if table.name not in epochs]
+        resting = {table.identifier: self.status(table.name).snapshot_id for table in others}
+        said = said_of_unit(self.unit, {f"default.{name}": epoch for name, epoch in epochs.items()}, resting)
         for table in self.unit.tables:
             if table.name in epochs:
                 frontier = self.frontier("a", number)
@@ -49,7 +50,7 @@ def plan(tmp_path: Path) -> Plan:
 @pytest.fixture
 def cycle(lake: Lakehouse, plan: Plan) -> Cycle:
     """Both tables change at first, then only one, then both again."""
-    made = Cycle(lake, plan)
+    made = Cycle(lake, plan.refreshes[0])
     made.commit(1, a=1, b=1)
     made.commit(2, a=2)
     made.commit(3, a=3, b=2)
@@ -63,6 +64,16 @@ def test_a_table_that_rested_has_read_as_far_as_the_one_that_changed(lake: Lakeh
     assert (cycle.rows("a"), cycle.rows("b")) == ([row(2)], [row(1)])
     assert cycle.status("a").frontier == cycle.status("b").frontier == cycle.frontier("a", 2)
     assert cycle.status("b").definition == next(table.definition for table in plan.tables if table.name == "b")
+
+
+def test_a_second_time_too(lake: Lakehouse, plan: Plan, cycle: Cycle) -> None:
+    restate(lake, plan, at(2))
+    # The table that rests keeps a snapshot that has another number now.
+    cycle.commit(3, a=6)
+    cycle.commit(4, a=7, b=5)
+    restate(lake, plan, at(3))
+    assert (cycle.rows("a"), cycle.rows("b")) == ([row(3)], [row(1)])
+    assert cycle.status("a").frontier == cycle.status("b").frontier == cycle.frontier("a", 3)
 
 
 def test_not_if_the_queries_were_others(lake: Lakehouse, tmp_path: Path, cycle: Cycle) -> None:
@@ -83,6 +94,28 @@ def test_not_if_the_table_stood_elsewhere_then(lake: Lakehouse, plan: Plan, cycl
     assert cycle.status("b").frontier == cycle.frontier("a", 1)
 
 
+def test_a_cycle_inside_of_an_atomic_group_too(lake: Lakehouse, tmp_path: Path) -> None:
+    more = "  c: {query: SELECT n FROM src}\n  d: {query: SELECT b.n FROM b JOIN c ON b.n = c.n}\n"
+    plan = plan_of(tmp_path, YAML + more)
+    (group,) = plan.refreshes
+    assert (group.kind, [part.kind for part in group.parts]) == (
+        UnitKind.GROUP,
+        [UnitKind.CYCLE, UnitKind.TABLE, UnitKind.TABLE],
+    )
+    made = Cycle(lake, group.parts[0])
+    made.commit(1, a=1, b=1)
+    made.commit(2, a=2)
+    made.commit(3, a=3, b=2)
+    results = restate(lake, plan, at(2))
+    assert {name: result.outcome for name, result in results.items()} == {
+        "a": Rewind.REWOUND,
+        "b": Rewind.REWOUND,
+        "c": Rewind.UNTOUCHED,
+        "d": Rewind.UNTOUCHED,
+    }
+    assert made.status("a").frontier == made.status("b").frontier == made.frontier("a", 2)
+
+
 def test_a_table_alone_says_nothing_of_others(tmp_path: Path) -> None:
     alone = plan_of(tmp_path / "other").refreshes[0]
-    assert said_of_unit(alone, {"default.a": 1}) == {}
+    assert said_of_unit(alone, {"default.a": 1}, {}) == {}
