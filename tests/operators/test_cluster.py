@@ -216,7 +216,7 @@ def chain(tmp_path: Path, cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> 
 def driver_at_work(world: World) -> int:
     """The process of the driver, once it has written down some passes."""
     points = Path(world.folder / "warehouse" / "_trickle_checkpoints")
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 300
     while len(list(points.rglob("*.json"))) < 5:
         assert time.monotonic() < deadline
         time.sleep(0.02)
