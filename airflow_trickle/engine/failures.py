@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from airflow_trickle.errors import (
     RefreshFailed,
@@ -43,6 +43,11 @@ _LOST = (
     "invalid_handle",
     "failed to connect",
     "sparkcontext was shut down",
+    "stopped sparkcontext",
+    # A driver's Python whose Java is gone.
+    "answer from java side is empty",
+    "connect to the java server",
+    "error while sending or receiving",
 )
 
 
@@ -67,6 +72,7 @@ def explained(step: TableStep, place: str, done: str = "refreshed") -> Iterator[
 
 def translate(error: Exception, step: TableStep, place: str, done: str = "refreshed") -> TrickleError:
     """The error of ours that says what an error of Spark or gRPC means."""
+    error = cause_of(error)
     text = str(error)
     if (full := no_room(text, place)) is not None:
         return full
@@ -82,6 +88,22 @@ def translate(error: Exception, step: TableStep, place: str, done: str = "refres
         f"{step.declared_at}: stream table '{step.name}' was not {done}: {what}: {first_lines(text, 3)} "
         f"Nothing was published."
     )
+
+
+def cause_of(error: Exception) -> Exception:
+    """What a job failed of. In a driver of its own, pyspark may raise Java's outermost exception, which is no help."""
+    java = getattr(error, "java_exception", None)
+    if java is None:
+        return error
+    from pyspark.errors.exceptions.captured import UnknownException, convert_exception
+
+    with suppress(Exception):  # Java may be gone by now
+        while java is not None:
+            found = convert_exception(java)
+            if not isinstance(found, UnknownException):
+                return found
+            java = java.getCause()
+    return error
 
 
 def no_room(text: str, place: str) -> WarehouseUnavailable | None:
@@ -133,6 +155,7 @@ def fails_on_rows(error: Exception) -> bool:
         SparkRuntimeException,
     )
 
+    error = cause_of(error)
     kinds = (ArithmeticException, ArrayIndexOutOfBoundsException, DateTimeException, NumberFormatException)
     if isinstance(error, (*kinds, SparkRuntimeException)):
         return True

@@ -192,14 +192,14 @@ def test_errors_are_the_same_on_connect_and_on_a_cluster(near: Deployment, far: 
         ended = deployment.run("manual__1")
         ended.pop("pin")
         told.append({task: (type(error), str(error).replace(str(world.folder), "")) for task, error in ended.items()})
-        settled = ended["grows"]
+        settled = ended["cycle_grows"]
         assert isinstance(settled, DidNotSettle)
         assert settled.trickle["changes_per_iteration"][:2] == [{"grows": 1}, {"grows": 1}]
     assert told[0] == told[1]
 
 
 REACH = "SELECT src, dst FROM edges UNION SELECT r.src, e.dst FROM reach AS r JOIN edges AS e ON e.src = r.dst"
-CHAIN = 60
+CHAIN = 20
 
 
 @pytest.fixture
@@ -216,8 +216,8 @@ def chain(tmp_path: Path, cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> 
 def driver_at_work(world: World) -> int:
     """The process of the driver, once it has written down some passes."""
     points = Path(world.folder / "warehouse" / "_trickle_checkpoints")
-    deadline = time.monotonic() + 120
-    while len(list(points.rglob("*.json"))) < 5:
+    deadline = time.monotonic() + 300
+    while len(list(points.glob("default.reach/data/*/*.json"))) < 5:
         assert time.monotonic() < deadline
         time.sleep(0.02)
     engine = create_engine(world.uri)
@@ -245,13 +245,13 @@ def test_a_driver_that_is_killed_is_gone_on_with_by_the_next_attempt(chain: Depl
     first = chain.run("manual__1")
 
     assert not killer.is_alive()
-    assert "ended without saying what became of its work (exit code" in str(first["reach"])
+    assert "ended without saying what became of its work (exit code" in str(first["cycle_reach"])
     assert not chain.world.outside.table_exists("default.reach")
 
-    (result,) = chain.run("manual__1")["reach"]
+    (result,) = chain.run("manual__1")["cycle_reach"]
 
     assert (result["mode"], result["rows_inserted"]) == ("FULL", CHAIN * (CHAIN + 1) // 2)
-    numbers = [one["iteration"] for one in chain.passes["reach"]]
+    numbers = [one["iteration"] for one in chain.passes["cycle_reach"]]
     assert numbers[0] > 1, "it went on, it did not begin anew"
     assert numbers == list(range(numbers[0], numbers[-1] + 1))
     assert_complete(chain)
@@ -285,7 +285,10 @@ def test_a_driver_whose_worker_is_killed_does_the_work_and_the_retry_finds_it_do
     worker.wait()
     assert psutil.pid_exists(driver)
 
-    (result,) = chain.run("manual__1")["reach"]
+    ended = chain.run("manual__1")["cycle_reach"]
+    while "is being refreshed by" in str(ended):  # as long as the driver is at it, Airflow tries again
+        ended = chain.run("manual__1")["cycle_reach"]
+    (result,) = ended
 
     assert result["rows_inserted"] == CHAIN * (CHAIN + 1) // 2
     assert len(cluster.applications()) - before == 1

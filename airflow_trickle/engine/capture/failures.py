@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from airflow_trickle.engine.capture.contents import SourceMoved
 from airflow_trickle.engine.capture.secrets import Options
-from airflow_trickle.engine.failures import first_lines, is_foreign_to_spark, is_lost, no_room
+from airflow_trickle.engine.failures import cause_of, first_lines, is_foreign_to_spark, is_lost, no_room
 from airflow_trickle.errors import (
     CaptureFailed,
     CatalogUnavailable,
@@ -51,6 +51,7 @@ def told(step: CaptureStep, options: Options, place: str) -> Iterator[None]:
 
 
 def _translated(error: Exception, step: CaptureStep, options: Options, place: str) -> TrickleError:
+    error = cause_of(error)
     text = str(error)
     if (full := no_room(text, place)) is not None:
         return full
