@@ -73,7 +73,7 @@ class Settling:
             left = near.settle() if near is not None else None
         except (NotNear, NotInBlocks) as error:
             if near is not None and near.has_given:
-                # The machine would take what it was given for all there is, and stop short of the fixed point.
+                # Spark's machine starts from what was before: not from what it was given since, in passes that count.
                 raise
             # What was told of passes does not count.
             log.debug("%s: its rows are left to Spark: %s", self.run.step.unit, error)

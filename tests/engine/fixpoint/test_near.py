@@ -82,9 +82,13 @@ def test_joins_that_give_too_much_are_left_to_spark(world: World, name: str, mon
     assert refused
 
 
-def test_what_spark_was_given_is_not_taken_for_all_there_is(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuses(_: MachineSaver) -> None:
-        raise NotInBlocks("it was said so", 0)
+def test_what_spark_was_given_is_not_taken_for_what_was_before(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    refused: list[MachineSaver] = []
+
+    def refuses(saver: MachineSaver) -> None:
+        refused.append(saver)
+        if len(refused) == 1:
+            raise NotInBlocks("it was said so", 0)
 
     monkeypatch.setenv("TRICKLE_CHECKPOINT_SECONDS", "0")
     monkeypatch.setattr(MachineSaver, "_after_pass", refuses)
@@ -92,6 +96,7 @@ def test_what_spark_was_given_is_not_taken_for_all_there_is(world: World, monkey
     world.source("e", PAIR, [{"a": a, "b": b} for a, b in sorted(pairs)])
     define(world, CLOSURE)
     assert "every pass in full because it was said so" in world.tick()["r"].reason
+    assert len(refused) == 1
     assert world.rows("r") == closed(pairs)
 
 
