@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import datetime, timezone
 from decimal import Decimal
 from pathlib import Path
@@ -29,6 +30,8 @@ from airflow_trickle.operators.failures import DidNotSettle
 from tests.databases import new_database
 from tests.engine.world import World
 from tests.spark.standalone import Cluster, running
+
+pytestmark = pytest.mark.spark
 
 ORDER = pa.schema(
     [("id", pa.int64()), ("customer", pa.int64()), ("total", pa.decimal128(9, 2)), ("at", pa.timestamp("us", "UTC"))]
@@ -280,14 +283,24 @@ def test_a_driver_whose_worker_is_killed_does_the_work_and_the_retry_finds_it_do
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
-    driver = driver_at_work(chain.world)
-    worker.kill()
-    worker.wait()
-    assert psutil.pid_exists(driver)
+    submitted: list[psutil.Process] = []
+    try:
+        driver = driver_at_work(chain.world)
+        submitted = psutil.Process(worker.pid).children(recursive=True)
+    finally:
+        worker.kill()
+        worker.wait()
+    assert driver in {process.pid for process in submitted}
 
-    ended = chain.run("manual__1")["cycle_reach"]
-    while "is being refreshed by" in str(ended):  # as long as the driver is at it, Airflow tries again
+    try:
         ended = chain.run("manual__1")["cycle_reach"]
+        while "is being refreshed by" in str(ended):  # as long as the driver is at it, Airflow tries again
+            ended = chain.run("manual__1")["cycle_reach"]
+    finally:
+        # A driver that has lost its cluster would wait for it for ever.
+        for process in submitted:
+            with suppress(psutil.NoSuchProcess):
+                process.kill()
     (result,) = ended
 
     assert result["rows_inserted"] == CHAIN * (CHAIN + 1) // 2
