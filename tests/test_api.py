@@ -258,17 +258,3 @@ def test_its_settings_come_back_after_a_failure_too(world: World, own_session: S
         Pipeline.load(world.yaml).tick(spark=own_session)
     assert own_session.conf.get("spark.sql.session.timeZone") == "Asia/Tokyo"
     assert own_session.sql("SELECT 1").collect()[0][0] == 1
-
-
-def test_what_cannot_be_run_yet_is_refused_before_anything_is_opened(tmp_path: Path) -> None:
-    file = tmp_path / "p.yaml"
-    file.write_text(
-        "pipeline: p\nsources: [s]\nstream_tables:\n  a: {query: SELECT x FROM s}\n  b: {query: SELECT x FROM s}\n"
-        "  c: {query: SELECT x FROM a INTERSECT SELECT x FROM b}\n"
-    )
-    with pytest.raises(DefinitionError) as caught:
-        Pipeline.load(file).tick()
-    assert str(caught.value) == (
-        f"{file}:4:3: 'a', 'b' and 'c' form a diamond that is to be published in one commit, which this version cannot "
-        "do yet. Set diamond_consistency: none to publish its tables one by one."
-    )

@@ -79,7 +79,7 @@ def explain(
 
 
 def strata(path: PathArgument = Path("dags"), as_json: AsJson = False) -> None:
-    """Show the strata: what must be complete before what, and how often each had nothing to do."""
+    """Show the strata: what must be complete before what."""
     from airflow_trickle.plan.overview import strata_overview
 
     project = planned(path)

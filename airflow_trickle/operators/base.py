@@ -88,7 +88,8 @@ class UnitOperator(BaseOperator):
         changed = {result.table: result for result in results if result.changed and result.table in self.assets}
         # Airflow updates every outlet of a task that succeeds.
         self.outlets = [self.assets[name] for name in changed]
-        context["task"].outlets = self.outlets
+        if "task" in context:
+            context["task"].outlets = self.outlets
         for name, result in changed.items():
             context["outlet_events"][self.assets[name]].extra = {
                 "table": name,

@@ -100,15 +100,16 @@ def test_explain_of_a_table_whose_file_is_broken(shell: Shell) -> None:
 def test_strata(shell: Shell) -> None:
     shell.write("dags/good.yaml", GOOD)
     assert shell.ok("strata").out == (
-        "stratum  non-monotone reads  cycles  tables\n"
-        "      0                   0  yes     a, b\n"
-        "      1                   1  no      counted\n"
+        "stratum  non-monotone reads  cycles  skipped  tables\n"
+        "      0                   0  yes           0  a, b\n"
+        "      1                   1  no            0  counted\n"
     )
     assert shell.ok("strata", "--json").json == {
         "strata": [
-            {"stratum": 0, "members": ["a", "b"], "has_cycles": True, "non_monotone_edges": 0},
-            {"stratum": 1, "members": ["counted"], "has_cycles": False, "non_monotone_edges": 1},
+            {"stratum": 0, "members": ["a", "b"], "has_cycles": True, "non_monotone_edges": 0, "times_skipped": 0},
+            {"stratum": 1, "members": ["counted"], "has_cycles": False, "non_monotone_edges": 1, "times_skipped": 0},
         ],
+        "catalog_errors": [],
         "errors": [],
     }
 
@@ -212,7 +213,7 @@ class Forbidden:
             raise AssertionError(name)
 sys.meta_path.insert(0, Forbidden())
 from airflow_trickle.cli import main
-for command in {[one for one in COMMANDS if one != ("sccs",)]!r}:
+for command in {[one for one in COMMANDS if one not in (("sccs",), ("strata",))]!r}:
     try:
         main(command)
     except SystemExit as end:

@@ -12,9 +12,9 @@ from tests.cli.conftest import Shell
 GOOD = "pipeline: good\nschedule: 1h\nsources: [t]\nstream_tables:\n  a:\n    query: SELECT * FROM t\n"
 SLIP = "pipeline: slip\nstream_tables:\n  b:\n    quary: SELECT 1\n"
 ALLOWED = (
-    "Allowed keys: cluster_by, description, diamond_consistency, diamond_schedule_policy, lattice, "
-    "max_fixpoint_iterations, mutual_recursion, owner, partition_by, query, query_file, refresh_mode, schedule and "
-    "tags."
+    "Allowed keys: cluster_by, description, diamond_consistency, diamond_schedule_policy, execution_timeout, "
+    "executor_config, lattice, max_fixpoint_iterations, mutual_recursion, owner, partition_by, pool, pool_slots, "
+    "priority_weight, query, query_file, queue, refresh_mode, retries, retry_delay, schedule, spark_conf and tags."
 )
 
 
@@ -122,15 +122,11 @@ def test_validate_warns_on_standard_error(shell: Shell) -> None:
     shell.write(
         "dags/d.yaml",
         "pipeline: d\nsources: [t]\nstream_tables:\n  a: {query: SELECT * FROM t}\n  b: {query: SELECT * FROM t}\n"
-        "  c: {query: 'SELECT * FROM a, b'}\n",
+        "  c: {query: 'SELECT * FROM a, b', diamond_consistency: none}\n",
     )
     outcome = shell("validate")
     assert (outcome.code, outcome.out) == (0, "1 pipeline with 3 stream tables: all valid.\n")
-    assert outcome.err == (
-        "note: pipeline 'd' is valid, but this version cannot run it yet: 'a', 'b' and 'c' form a diamond that is to "
-        "be published in one commit, which this version cannot do yet. Set diamond_consistency: none to publish its "
-        "tables one by one.\n"
-    )
+    assert "'a', 'b' and 'c' form a diamond, but are published one by one, because 'c' has" in outcome.err
 
 
 def test_plan(shell: Shell) -> None:

@@ -155,5 +155,14 @@ def test_the_examples_of_the_repository_are_sound() -> None:
 
     dags = {dag.dag_id: dag for dag in build_dags(folder, {}, strict=True)}
 
-    assert sorted(dags) == ["materials", "ownership", "reachability", "risk", "routes", "webshop"]
+    assert sorted(dags) == [
+        "board",
+        "fulfilment",
+        "materials",
+        "ownership",
+        "reachability",
+        "risk",
+        "routes",
+        "webshop",
+    ]
     assert not any("warning" in str(dag.doc_md) for dag in dags.values())

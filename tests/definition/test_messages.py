@@ -14,12 +14,14 @@ PIPELINE_KEYS = (
     "stratified_cycle_validation, stratified_dred, stream_tables and tags"
 )
 DEFAULT_KEYS = (
-    "diamond_consistency, diamond_schedule_policy, max_fixpoint_iterations, mutual_recursion, owner, "
-    "refresh_mode, schedule and tags"
+    "diamond_consistency, diamond_schedule_policy, execution_timeout, executor_config, max_fixpoint_iterations, "
+    "mutual_recursion, owner, pool, pool_slots, priority_weight, queue, refresh_mode, retries, retry_delay, schedule, "
+    "spark_conf and tags"
 )
 TABLE_KEYS = (
-    "cluster_by, description, diamond_consistency, diamond_schedule_policy, lattice, max_fixpoint_iterations, "
-    "mutual_recursion, owner, partition_by, query, query_file, refresh_mode, schedule and tags"
+    "cluster_by, description, diamond_consistency, diamond_schedule_policy, execution_timeout, executor_config, "
+    "lattice, max_fixpoint_iterations, mutual_recursion, owner, partition_by, pool, pool_slots, priority_weight, "
+    "query, query_file, queue, refresh_mode, retries, retry_delay, schedule, spark_conf and tags"
 )
 SCHEDULES = (
     "a duration (30s, 5m, 1h30m, 1d), a cron expression of five fields (*/5 * * * *), "

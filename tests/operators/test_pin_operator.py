@@ -43,7 +43,7 @@ def test_a_missing_source_fails_at_once_with_its_words(
         webshop.get_task("pin").execute({"run_id": "manual__1"})
 
     message = str(raised.value)
-    assert "webshop.yaml:12:3: source 'customers' is the Iceberg table webshop.customers, which" in message
+    assert "webshop.yaml:11:3: source 'customers' is the Iceberg table webshop.customers, which" in message
     assert message.count("\n") == 2, "all three sources are named"
     (record,) = [record for record in caplog.records if record.levelno >= logging.ERROR]
     assert record.getMessage() == message

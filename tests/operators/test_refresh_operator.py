@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -36,7 +38,7 @@ class Refresh:
         self.calls: list[dict[str, Any]] = []
         self.error: Exception | None = None
 
-    def __call__(self, lake: Lakehouse, step: Any, tick: Any, spark: Any, full_refresh: bool) -> Any:
+    def __call__(self, lake: Lakehouse, step: Any, tick: Any, spark: Any, full_refresh: bool, *_: Any) -> Any:
         self.calls.append({"step": step, "tick": tick, "spark": spark, "full_refresh": full_refresh})
         if self.error is not None:
             raise self.error
@@ -54,8 +56,9 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> Refresh:
 def context(webshop: DAG, lake: Lakehouse) -> dict[str, Any]:
     """What a manual run has: no logical date and no data interval."""
     sources.load(lake.catalog)
-    tick = webshop.get_task("pin").execute({"run_id": "manual__1"})
-    return {"run_id": "manual__1", "ti": TaskInstance(tick), "params": {"full_refresh": False}}
+    tick = webshop.get_task("pin").execute({"run_id": "manual__1", "ti": TaskInstance(None)})
+    params, events = {"full_refresh": False}, defaultdict(SimpleNamespace)
+    return {"run_id": "manual__1", "ti": TaskInstance(tick), "params": params, "outlet_events": events}
 
 
 def test_it_refreshes_its_step_at_the_tick(webshop: DAG, context: dict[str, Any], engine: Refresh) -> None:
@@ -98,6 +101,7 @@ RETRIED = {
     errors.SourceMissing: False,
     errors.UnsupportedTable: False,
     errors.ForeignTable: False,
+    errors.CannotRestate: False,
 }
 
 

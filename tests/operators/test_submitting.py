@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import threading
 import time
+from collections import defaultdict
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -62,7 +64,12 @@ def application(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Application:
 def context(webshop: DAG, lake: Lakehouse) -> dict[str, Any]:
     sources.load(lake.catalog)
     tick = webshop.get_task("pin").execute({"run_id": "manual__1"})
-    return {"run_id": "manual__1", "ti": TaskInstance(tick), "params": {}}
+    return {
+        "outlet_events": defaultdict(SimpleNamespace),
+        "run_id": "manual__1",
+        "ti": TaskInstance(tick),
+        "params": {},
+    }
 
 
 def untouched(lake: Lakehouse) -> bool:
