@@ -181,7 +181,7 @@ def chaos(stack: Stack, folder: Path, ticks: int, seed: int) -> None:
 
 
 def test_whatever_is_killed_the_tables_end_right(stack: Stack, tmp_path: Path) -> None:
-    chaos(stack, tmp_path, ticks=3, seed=20261117)
+    chaos(stack, tmp_path, ticks=2, seed=20261117)
 
 
 @pytest.mark.soak
