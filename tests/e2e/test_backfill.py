@@ -20,6 +20,7 @@ from airflow_trickle import Pipeline
 from airflow_trickle.lakehouse.catalog import open_lakehouse
 from airflow_trickle.lakehouse.state import read_history
 from tests.e2e.history import backdate
+from tools.airflow_api import ApiError
 from tools.stack import Stack
 
 pytestmark = [pytest.mark.e2e, pytest.mark.spark]
@@ -116,8 +117,16 @@ def backfill(stack: Stack, first: int, last: int, reprocess: str = "none") -> No
         "max_active_runs": 1,
         "reprocess_behavior": reprocess,
     }
-    created = stack.api.call("POST", "/backfills", json=body)
     deadline = time.monotonic() + _SECONDS
+    while True:
+        try:
+            created = stack.api.call("POST", "/backfills", json=body)
+            break
+        except ApiError as error:
+            # Airflow's own database is SQLite here, which the scheduler may be writing to at this moment.
+            if "locked" not in str(error) or time.monotonic() > deadline:
+                raise
+            time.sleep(1)
     while stack.api.call("GET", f"/backfills/{created['id']}")["completed_at"] is None:
         assert time.monotonic() < deadline, "the backfill does not end"
         time.sleep(1)
