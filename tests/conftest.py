@@ -66,6 +66,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """The tests of a file stay together, and so do those of the files that share an Airflow."""
+    if config.getoption("dist") != "loadfile":
+        return None  # somebody wants it otherwise
     from xdist.scheduler import LoadFileScheduling
 
     class Together(LoadFileScheduling):
