@@ -7,7 +7,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _HOME = "TRICKLE_SPARK_HOME"
+#: Files whose tests share the Airflow of `tests/e2e/conftest.py`.
+_SHARING = ("tests/e2e/test_airflow.py", "tests/e2e/test_cycles.py")
 
 # No test asserts a time: a busy machine is no defect. The same examples on every run; a soak looks for others.
 settings.register_profile("trickle", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -59,6 +61,21 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("spark")
         if item.get_closest_marker("soak"):
             item.add_marker(pytest.mark.timeout(0))  # it ends when its own time is up
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """The tests of a file stay together, and so do those of the files that share an Airflow."""
+    if config.getoption("dist") != "loadfile":
+        return None  # somebody wants it otherwise
+    from xdist.scheduler import LoadFileScheduling
+
+    class Together(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file: str = super()._split_scope(nodeid)
+            return _SHARING[0] if file in _SHARING else file
+
+    return Together(config, log)
 
 
 @pytest.fixture(scope="session")

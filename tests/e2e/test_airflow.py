@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import shutil
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,61 +21,16 @@ from tools.stack import Stack
 
 pytestmark = [pytest.mark.e2e, pytest.mark.spark]
 
-DAGS = Path(__file__).parents[2] / "dags"
 SOURCES = ("customers", "orders", "order_lines")
-BROKEN = "pipeline: oops\nsources: [orders]\nstream_tables:\n  t:\n    quary: SELECT * FROM orders\n"
-#: 900,000 rows, each joined with 100,000. Spark notices an interrupt between two batches of rows, so it takes
-#: many of them, and not one that goes on for ever.
-ENDLESS = """
-pipeline: endless
-namespace: webshop
-diamond_consistency: none
-sources: [order_lines]
-stream_tables:
-  many:
-    query: SELECT EXPLODE(SEQUENCE(1, 100000)) AS n FROM order_lines
-  few:
-    query: SELECT EXPLODE(SEQUENCE(1, 11111)) AS n FROM order_lines
-  never_done:
-    query: SELECT SUM(HASH(many.n, few.n)) AS total FROM many CROSS JOIN few
-"""
 #: A machine that does other things as well needs patience.
 _SECONDS = 240
 
 
 @pytest.fixture(scope="module")
-def dags(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The example, a file that nobody can run, and one that never ends."""
-    folder = tmp_path_factory.mktemp("airflow") / "dags"
-    shutil.copytree(DAGS, folder, ignore=shutil.ignore_patterns("__pycache__"))
-    (folder / "oops.yaml").write_text(BROKEN)
-    (folder / "endless.yaml").write_text(ENDLESS)
-    return folder
-
-
-@pytest.fixture(scope="module")
-def catalog(dags: Path) -> SqlCatalog:
-    """Plain pyiceberg over the catalog that the tasks use; loaded with the sources."""
-    home = dags.parent
-    catalog = SqlCatalog("trickle", uri=f"sqlite:///{home}/catalog.db", warehouse=f"file://{home}/warehouse")
-    webshop.load(catalog)
-    return catalog
-
-
-@pytest.fixture(scope="module")
-def stack(dags: Path, catalog: SqlCatalog) -> Iterator[Stack]:
-    home = dags.parent
-    env = {
-        "TRICKLE_HOME": str(home / "trickle"),
-        # Not the Spark that the other tests share: this one goes down with its Airflow.
-        "TRICKLE_SPARK_HOME": str(home / "spark"),
-        "PYICEBERG_CATALOG__TRICKLE__URI": catalog.properties["uri"],
-        "PYICEBERG_CATALOG__TRICKLE__WAREHOUSE": catalog.properties["warehouse"],
-    }
-    stack = Stack(home / "airflow", dags, env=env)
-    with stack:
-        yield stack
-    assert stack.processes() == []
+def catalog(lake: SqlCatalog) -> SqlCatalog:
+    """With the sources of the example."""
+    webshop.load(lake)
+    return lake
 
 
 def rows(table: Any) -> Counter[tuple[Any, ...]]:
@@ -186,19 +140,19 @@ def test_a_broken_file_fails_where_it_is_seen(stack: Stack, dags: Path) -> None:
     assert {tag["name"] for tag in stack.api.dag(dag_id)["tags"]} == {"trickle", "broken"}
 
 
-def test_a_killed_task_leaves_no_query_behind(stack: Stack) -> None:
+def test_a_killed_task_leaves_no_query_behind(stack: Stack, catalog: SqlCatalog) -> None:
     api = stack.api
-    api.wait_for_dag("endless")
-    api.unpause("endless")
-    run = api.trigger("endless")
-    wait_for(lambda: ("never_done", "running") in states(stack, "endless", run))
+    api.wait_for_dag("huge")
+    api.unpause("huge")
+    run = api.trigger("huge")
+    wait_for(lambda: ("never_done", "running") in states(stack, "huge", run))
     wait_for(lambda: busy_spark(stack))
-    assert ("never_done", "running") in states(stack, "endless", run)
+    assert ("never_done", "running") in states(stack, "huge", run)
 
-    api.call("PATCH", f"/dags/endless/dagRuns/{run}/taskInstances/never_done", json={"new_state": "failed"})
+    api.call("PATCH", f"/dags/huge/dagRuns/{run}/taskInstances/never_done", json={"new_state": "failed"})
 
     wait_for(lambda: not busy_spark(stack))
-    log = "\n".join(words(stack, run, "never_done", "endless"))
+    log = "\n".join(words(stack, run, "never_done", "huge"))
     assert "stream table 'never_done' was not refreshed" in log
     assert "OPERATION_CANCELED" in log
 

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,86 +16,19 @@ from tools.stack import Stack
 
 pytestmark = [pytest.mark.e2e, pytest.mark.spark]
 
-FACTORY = Path(__file__).parents[2] / "dags" / "trickle_dags.py"
-ROUTES = """
-pipeline: routes
-allow_circular: true
-diamond_consistency: none
-sources: [red_edges, blue_edges]
-stream_tables:
-  reach_red:
-    query: |
-      SELECT dst AS n FROM red_edges WHERE src = 1
-      UNION
-      SELECT e.dst FROM reach_blue AS b JOIN red_edges AS e ON b.n = e.src
-  reach_blue:
-    query: |
-      SELECT DISTINCT e.dst AS n FROM reach_red AS r JOIN blue_edges AS e ON r.n = e.src
-  reached:
-    query: SELECT COUNT(*) AS n FROM reach_red
-"""
-ENDLESS = """
-pipeline: endless
-allow_circular: true
-max_fixpoint_iterations: 5
-on_non_convergence_callback: cycle_alerts.remember
-sources: [seed]
-stream_tables:
-  a: {query: SELECT x FROM seed UNION ALL SELECT x + 1 AS x FROM b}
-  b: {query: SELECT x FROM a}
-  counted: {query: SELECT COUNT(*) AS n FROM a}
-"""
-#: It keeps what it was told where the test looks for it.
-ALERTS = """
-import json
-from pathlib import Path
-
-
-def remember(context):
-    told = {"task": context["ti"].task_id, "trickle": context["trickle"], "exception": str(context["exception"])}
-    with (Path(__file__).parent.parent / "alerts.jsonl").open("a") as file:
-        file.write(json.dumps(told) + "\\n")
-"""
 EDGES = pa.schema([("src", pa.int64()), ("dst", pa.int64())])
 #: A machine that does other things as well needs patience.
 _SECONDS = 240
 
 
 @pytest.fixture(scope="module")
-def dags(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("cycles") / "dags"
-    folder.mkdir()
-    shutil.copy(FACTORY, folder)
-    for name, text in (("routes.yaml", ROUTES), ("endless.yaml", ENDLESS), ("cycle_alerts.py", ALERTS)):
-        (folder / name).write_text(text)
-    return folder
-
-
-@pytest.fixture(scope="module")
-def catalog(dags: Path) -> SqlCatalog:
-    """Plain pyiceberg over the catalog that the tasks use; loaded with the sources."""
-    home = dags.parent
-    catalog = SqlCatalog("trickle", uri=f"sqlite:///{home}/catalog.db", warehouse=f"file://{home}/warehouse")
-    catalog.create_namespace("default")
-    write(catalog, "red_edges", EDGES, [(1, 2), (3, 4), (5, 6)])
-    write(catalog, "blue_edges", EDGES, [(2, 3), (4, 5)])
-    write(catalog, "seed", pa.schema([("x", pa.int64())]), [(1,)])
-    return catalog
-
-
-@pytest.fixture(scope="module")
-def stack(dags: Path, catalog: SqlCatalog) -> Iterator[Stack]:
-    home = dags.parent
-    env = {
-        "TRICKLE_HOME": str(home / "trickle"),
-        "TRICKLE_SPARK_HOME": str(home / "spark"),
-        "PYICEBERG_CATALOG__TRICKLE__URI": catalog.properties["uri"],
-        "PYICEBERG_CATALOG__TRICKLE__WAREHOUSE": catalog.properties["warehouse"],
-    }
-    stack = Stack(home / "airflow", dags, env=env)
-    with stack:
-        yield stack
-    assert stack.processes() == []
+def catalog(lake: SqlCatalog) -> SqlCatalog:
+    """With the sources of the cycles."""
+    lake.create_namespace_if_not_exists("default")
+    write(lake, "red_edges", EDGES, [(1, 2), (3, 4), (5, 6)])
+    write(lake, "blue_edges", EDGES, [(2, 3), (4, 5)])
+    write(lake, "seed", pa.schema([("x", pa.int64())]), [(1,)])
+    return lake
 
 
 def write(catalog: SqlCatalog, name: str, schema: pa.Schema, rows: list[tuple[int, ...]]) -> None:
@@ -140,39 +71,39 @@ def alerts(dags: Path) -> list[dict[str, Any]]:
 
 def test_red_and_blue_edges(stack: Stack, catalog: SqlCatalog) -> None:
     api = stack.api
-    api.wait_for_dag("routes")
+    api.wait_for_dag("colours")
     assert api.import_errors() == []
-    api.unpause("routes")
+    api.unpause("colours")
 
-    first, state, tasks = run(stack, "routes")
+    first, state, tasks = run(stack, "colours")
 
     assert (state, tasks) == ("success", {"pin": "success", "cycle_reach_blue": "success", "reached": "success"})
     assert (numbers(catalog, "reach_red"), numbers(catalog, "reach_blue")) == ([2, 4, 6], [3, 5])
     assert numbers(catalog, "reached") == [3]
-    passes = api.xcom("routes", first, "cycle_reach_blue", "iterations")
+    passes = api.xcom("colours", first, "cycle_reach_blue", "iterations")
     assert [one["iteration"] for one in passes] == list(range(1, len(passes) + 1))
     assert sum(passes[-1]["changes"].values()) == 0, "the last pass finds that nothing changes"
     assert {table for one in passes for table, count in one["changes"].items() if count} == {"reach_red", "reach_blue"}
-    assert api.xcom("routes", first, "cycle_reach_blue", "last_iteration") == passes[-1]
-    log = words(stack, "routes", first, "cycle_reach_blue")
+    assert api.xcom("colours", first, "cycle_reach_blue", "last_iteration") == passes[-1]
+    log = words(stack, "colours", first, "cycle_reach_blue")
     assert sum(line.startswith("iteration ") for line in log) == len(passes)
-    told = results(stack, "routes", first, "cycle_reach_blue")
+    told = results(stack, "colours", first, "cycle_reach_blue")
     assert {one["iterations"] for one in told.values()} == {len(passes)}
     (trace,) = trickle(stack, "history", "reach_red", "--iterations")
     assert [one["changes"] for one in trace["iterations"]] == [one["changes"] for one in passes]
-    (cycle,) = [one for one in trickle(stack, "sccs", "dags/routes.yaml")["sccs"] if one["cyclic"]]
+    (cycle,) = [one for one in trickle(stack, "sccs", "dags/colours.yaml")["sccs"] if one["cyclic"]]
     assert (cycle["status"], cycle["last_iterations"]) == ("ACTIVE", len(passes))
-    links = api.call("GET", f"/dags/routes/dagRuns/{first}/taskInstances/cycle_reach_blue/links")["extra_links"]
+    links = api.call("GET", f"/dags/colours/dagRuns/{first}/taskInstances/cycle_reach_blue/links")["extra_links"]
     assert links["Passes"].endswith("/tasks/cycle_reach_blue/xcom")
-    assert links["History"] == f"{stack.url}/dags/routes/tasks/cycle_reach_blue"
+    assert links["History"] == f"{stack.url}/dags/colours/tasks/cycle_reach_blue"
 
     # Nothing moved: not even one pass.
-    second, state, _ = run(stack, "routes")
+    second, state, _ = run(stack, "colours")
     assert state == "success"
-    assert {one["mode"] for one in results(stack, "routes", second, "cycle_reach_blue").values()} == {"NO_DATA"}
+    assert {one["mode"] for one in results(stack, "colours", second, "cycle_reach_blue").values()} == {"NO_DATA"}
     # Without (3, 4) nothing beyond it is reached.
     catalog.load_table("default.red_edges").delete("src = 3")
-    _, state, _ = run(stack, "routes")
+    _, state, _ = run(stack, "colours")
     assert state == "success"
     assert (numbers(catalog, "reach_red"), numbers(catalog, "reach_blue")) == ([2], [3])
     assert numbers(catalog, "reached") == [1]
@@ -220,7 +151,7 @@ def test_a_cycle_that_does_not_settle(stack: Stack, catalog: SqlCatalog, dags: P
 
     # Mended and resumed, it settles.
     endless = dags / "endless.yaml"
-    endless.write_text(ENDLESS.replace("FROM b}", "FROM b WHERE x < 2}"))
+    endless.write_text(endless.read_text().replace("FROM b}", "FROM b WHERE x < 2}"))
     trickle(stack, "resume", "--all")
     _, state, tasks = run(stack, "endless")
     assert (state, set(tasks.values())) == ("success", {"success"})

@@ -50,6 +50,11 @@ POINTS = {
     "just before the commit": ("airflow_trickle.engine.outcome", "commit", "before"),
     "just after the commit": ("airflow_trickle.engine.outcome", "commit", "after"),
 }
+#: What the database has to do with: the others are the same on every one, and looked at there for long.
+OF_THE_DATABASE = ("after staging", "just before the commit", "just after the commit")
+CASES = [("sqlite", point) for point in POINTS] + [
+    pytest.param("postgresql", point, marks=() if point in OF_THE_DATABASE else pytest.mark.soak) for point in POINTS
+]
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -104,7 +109,7 @@ def assert_no_leftovers(world: World) -> None:
     assert rows_of_state(world, "trickle_leases") == 0
 
 
-@pytest.mark.parametrize("point", POINTS)
+@pytest.mark.parametrize(("shop", "point"), CASES, indirect=["shop"])
 def test_a_tick_that_was_killed_is_made_good_by_the_next(shop: World, point: str) -> None:
     die(shop, point)  # on the very first refresh
     shop.tick()

@@ -78,7 +78,7 @@ def test_joins_that_give_too_much_are_left_to_spark(world: World, name: str, mon
         return left
 
     monkeypatch.setattr(near.NearMachine, "settle", told)
-    run(world, name, seed=6, batches=4, nulls=False)
+    run(world, name, seed=6, batches=2, nulls=False)
     assert refused
 
 

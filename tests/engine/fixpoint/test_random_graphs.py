@@ -65,7 +65,7 @@ def test_the_same_in_the_refreshing_process(world: World, name: str, monkeypatch
         return left
 
     monkeypatch.setattr(near.NearMachine, "settle", told)
-    run(world, name, seed=1, batches=5, nulls=False)
+    run(world, name, seed=1, batches=3, nulls=False)
     assert len(settled) >= 3
 
 

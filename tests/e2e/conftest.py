@@ -1,0 +1,50 @@
+"""One Airflow for the tests that leave it as it was: to start it and its Spark takes longer than most of them.
+
+Tests that kill parts of it, or need its folder for themselves, have fixtures of the same names.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pyiceberg.catalog.sql import SqlCatalog
+
+from tools.stack import Stack
+
+EXAMPLES = Path(__file__).parents[2] / "dags"
+OURS = Path(__file__).parent / "dags"
+
+
+@pytest.fixture(scope="session")
+def dags(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The examples, and pipelines that no example would be: broken, without end, with alerts."""
+    folder = tmp_path_factory.mktemp("airflow") / "dags"
+    for some in (EXAMPLES, OURS):
+        shutil.copytree(some, folder, ignore=shutil.ignore_patterns("__pycache__"), dirs_exist_ok=True)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def lake(dags: Path) -> SqlCatalog:
+    """Plain pyiceberg over the catalog that the tasks use; empty."""
+    home = dags.parent
+    return SqlCatalog("trickle", uri=f"sqlite:///{home}/catalog.db", warehouse=f"file://{home}/warehouse")
+
+
+@pytest.fixture(scope="session")
+def stack(dags: Path, lake: SqlCatalog) -> Iterator[Stack]:
+    home = dags.parent
+    env = {
+        "TRICKLE_HOME": str(home / "trickle"),
+        # Not the Spark that the other tests share: this one goes down with its Airflow.
+        "TRICKLE_SPARK_HOME": str(home / "spark"),
+        "PYICEBERG_CATALOG__TRICKLE__URI": lake.properties["uri"],
+        "PYICEBERG_CATALOG__TRICKLE__WAREHOUSE": lake.properties["warehouse"],
+    }
+    stack = Stack(home / "airflow", dags, env=env)
+    with stack:
+        yield stack
+    assert stack.processes() == []
