@@ -114,10 +114,12 @@ def get_provider_info() -> dict[str, Any]:
                     "airflow_trickle.operators.pin",
                     "airflow_trickle.operators.refresh",
                     "airflow_trickle.operators.fixpoint",
+                    "airflow_trickle.operators.group",
                     "airflow_trickle.operators.broken",
                 ],
             }
         ],
+        "sensors": [{"integration-name": _INTEGRATION, "python-modules": ["airflow_trickle.sensors.stratum"]}],
         "hooks": [{"integration-name": _INTEGRATION, "python-modules": ["airflow_trickle.hooks.spark"]}],
         "connection-types": [_CONNECTION_TYPE],
         "notifications": ["airflow_trickle.notifications.non_convergence.NonConvergenceNotifier"],
