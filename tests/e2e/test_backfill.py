@@ -23,7 +23,8 @@ from tests.e2e.history import backdate
 from tools.airflow_api import ApiError
 from tools.stack import Stack
 
-pytestmark = [pytest.mark.e2e, pytest.mark.spark]
+# Dozens of runs of a real Airflow: too long for every change.
+pytestmark = [pytest.mark.e2e, pytest.mark.spark, pytest.mark.soak]
 
 FACTORY = Path(__file__).parents[2] / "dags" / "trickle_dags.py"
 START = datetime(2026, 6, 1, tzinfo=timezone.utc)

@@ -23,7 +23,8 @@ from airflow_trickle.lakehouse.catalog import open_lakehouse
 from airflow_trickle.lakehouse.state import read_history
 from tools.stack import Stack
 
-pytestmark = [pytest.mark.e2e, pytest.mark.spark]
+# It waits for Airflow to notice what was killed: too long for every change.
+pytestmark = [pytest.mark.e2e, pytest.mark.spark, pytest.mark.soak]
 
 FACTORY = Path(__file__).parents[2] / "dags" / "trickle_dags.py"
 NUMBERS = pa.schema([("k", pa.int64()), ("x", pa.int64())])
@@ -184,6 +185,5 @@ def test_whatever_is_killed_the_tables_end_right(stack: Stack, tmp_path: Path) -
     chaos(stack, tmp_path, ticks=2, seed=20261117)
 
 
-@pytest.mark.soak
 def test_a_hundred_ticks_of_chaos(stack: Stack, tmp_path: Path) -> None:
     chaos(stack, tmp_path, ticks=int(os.environ.get("TRICKLE_CHAOS_TICKS", "100")), seed=20261118)

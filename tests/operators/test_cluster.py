@@ -150,7 +150,7 @@ def change_edges(world: World) -> None:
     world.append("edges", {"src": 7, "dst": 0})
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1500)
 def test_a_pipeline_gives_the_same_tables_on_connect_and_on_a_cluster(
     near: Deployment, far: Deployment, cluster: Cluster
 ) -> None:
@@ -178,7 +178,7 @@ def test_a_pipeline_gives_the_same_tables_on_connect_and_on_a_cluster(
         assert leftovers(lake, pipeline="p") == []
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.soak
 def test_errors_are_the_same_on_connect_and_on_a_cluster(near: Deployment, far: Deployment) -> None:
     told: list[dict[str, Any]] = []
     for deployment in (near, far):
@@ -240,7 +240,7 @@ def assert_complete(deployment: Deployment) -> None:
         assert leftovers(lake, pipeline="p") == []
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.soak
 def test_a_driver_that_is_killed_is_gone_on_with_by_the_next_attempt(chain: Deployment) -> None:
     killer = threading.Thread(target=lambda: os.kill(driver_at_work(chain.world), signal.SIGKILL), daemon=True)
     killer.start()
@@ -271,7 +271,7 @@ run_dag(Path(sys.argv[1]), "manual__1")
 """
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.soak
 def test_a_driver_whose_worker_is_killed_does_the_work_and_the_retry_finds_it_done(
     chain: Deployment, cluster: Cluster, tmp_path: Path
 ) -> None:
