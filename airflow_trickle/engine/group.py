@@ -235,7 +235,7 @@ class GroupRefresh:
     def _note_idle(self, part: RefreshStep, results: Sequence[TableResult], publishing: GroupPublishing) -> None:
         """Note of members that have nothing to do that they were asked."""
         own = [table.identifier for table in part.tables]
-        staged = read_prepared(self.lake, self.tick.tick_id, own)
+        staged = staged_tables(self.lake, self.tick, own)
         locations = self.lake.locations(own)
         idle = [
             self._idle(table.identifier, result, location)
