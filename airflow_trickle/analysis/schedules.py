@@ -24,6 +24,8 @@ _PRESETS = {
 _CYCLE_START = date(2024, 1, 1)
 #: Four years, one of them a leap year.
 _CYCLE_DAYS = 1461
+_MONTH_DAYS = frozenset(range(1, 32))
+_WEEK_DAYS = frozenset(range(7))
 
 
 @dataclass(frozen=True)
@@ -78,7 +80,9 @@ def days_of(cron: str) -> Callable[[date], bool]:
     True
     """
     _, _, month_days, months, week_days = cron_numbers(cron)
-    _, _, any_day, _, any_week_day = ("*" in field.split(",") for field in cron.split())
+    _, _, in_month, _, in_week = cron.split()
+    any_day = _is_any(in_month, month_days == _MONTH_DAYS, in_week)
+    any_week_day = _is_any(in_week, {day % 7 for day in week_days} == _WEEK_DAYS, in_month)
 
     def named(day: date) -> bool:
         last = calendar.monthrange(day.year, day.month)[1]
@@ -90,6 +94,14 @@ def days_of(cron: str) -> Callable[[date], bool]:
         return day.month in months and either
 
     return named
+
+
+def _is_any(field: str, every: bool, other: str) -> bool:
+    """Whether a field of days does not restrict them, as croniter has it, by which Airflow runs DAGs.
+
+    A field that names every day in other words is one only beside a field with a ``*`` somewhere.
+    """
+    return "*" in field.split(",") or (every and "*" in other)
 
 
 def effective_schedules(

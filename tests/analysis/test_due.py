@@ -6,7 +6,7 @@ import calendar
 from datetime import datetime, timedelta, timezone
 
 import pytest
-from croniter import croniter
+from croniter import CroniterBadDateError, croniter
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -34,7 +34,10 @@ def fires(cron: str, minute: datetime) -> bool:
     last = calendar.monthrange(minute.year, minute.month)[1]
     in_month = minute.day in month_days or (LAST_DAY in month_days and minute.day == last)
     in_week = minute.isoweekday() in week_days or minute.isoweekday() % 7 in week_days
-    day = in_month and in_week if "*" in (by_month, by_week) else in_month or in_week
+    # A field that names every day is like a star beside a field with a star in it: so has it what Airflow runs DAGs by.
+    every = ("*" in by_week and by_month == "1-31") or ("*" in by_month and by_week == "0-7")
+    stars = "*" in (by_month, by_week) or every
+    day = in_month and in_week if stars else in_month or in_week
     return minute.minute in minutes and minute.hour in hours and minute.month in months and day
 
 
@@ -64,7 +67,11 @@ def test_a_table_with_a_duration_is_due_exactly_if_a_multiple_of_it_lies_between
 @given(st.one_of(crons, st.sampled_from(PRESETS)), moments)
 def test_cron_fires_when_airflow_lets_a_dag_run(cron: str, after: datetime) -> None:
     text = {"@quarterly": "0 0 1 */3 *"}.get(cron, cron)
-    assert next_due(cron, after) == croniter(text, after).get_next(datetime)
+    try:
+        expected = croniter(text, after).get_next(datetime)
+    except CroniterBadDateError:  # 31 February
+        expected = None
+    assert next_due(cron, after) == expected
 
 
 @given(st.one_of(crons, durations), st.lists(moments, min_size=1, max_size=6, unique=True))

@@ -91,6 +91,8 @@ def _look(shop: Shell, between: str) -> None:
         "status",
         "mode",
         "epoch",
+        "group",
+        "group_epoch",
         "snapshot_id",
         "definition",
         "frontier",
@@ -133,6 +135,7 @@ def _look(shop: Shell, between: str) -> None:
         "bytes_written",
         "phases",
         "error",
+        "group_epoch",
     ]
     assert [row["table"] for row in shop.ok("history", "--limit", "3", "--json").json] == ["best", "days", "best"]
     assert shop("history", "-p", "nope").code == 1

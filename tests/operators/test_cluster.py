@@ -8,18 +8,20 @@ import subprocess
 import sys
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import datetime, timezone
 from decimal import Decimal
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import psutil
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from airflow.sdk.exceptions import AirflowException
+from airflow.sdk.exceptions import AirflowException, DownstreamTasksSkipped
 from sqlalchemy import create_engine, select
 
 from airflow_trickle.dag_factory import build_dags
@@ -55,6 +57,11 @@ class TaskInstance:
     def xcom_pull(self, task_ids: str) -> Any:
         return self.returned.get(task_ids)
 
+    def get_task_states(self, dag_id: str, task_ids: list[str], run_ids: list[str]) -> dict[str, dict[str, str]]:
+        """The states of the tasks that have ended, by run."""
+        states = {name: "failed" if isinstance(self.returned[name], Exception) else "success" for name in self.returned}
+        return {run: {name: states[name] for name in task_ids if name in states} for run in run_ids}
+
     def xcom_push(self, key: str, value: Any) -> None:
         self.pushed[key] = value
 
@@ -65,15 +72,20 @@ def run_dag(folder: Path, run_id: str) -> tuple[dict[str, Any], dict[str, list[d
     ended: dict[str, Any] = {}
     passes: dict[str, list[dict[str, Any]]] = {}
     left = sorted(dag.tasks, key=lambda task: task.task_id)
-    while ready := [task for task in left if task.upstream_task_ids <= ended.keys()]:
-        for task in ready:
-            left.remove(task)
-            instance = TaskInstance(ended)
-            try:
-                ended[task.task_id] = task.execute({"run_id": run_id, "ti": instance, "params": {}})  # type: ignore[typeddict-item]
-            except AirflowException as error:
-                ended[task.task_id] = error
-            passes[task.task_id] = instance.pushed.get("iterations", [])
+    while task := next((one for one in left if one.upstream_task_ids <= ended.keys()), None):
+        left.remove(task)
+        instance = TaskInstance(ended)
+        context = {"run_id": run_id, "ti": instance, "params": {}, "outlet_events": defaultdict(SimpleNamespace)}
+        try:
+            ended[task.task_id] = task.execute(context)  # type: ignore[arg-type]
+        except DownstreamTasksSkipped as skipped:
+            ended[task.task_id] = instance.pushed.get("return_value")
+            passed = {name if isinstance(name, str) else name[0] for name in skipped.tasks}
+            ended.update(dict.fromkeys(passed))
+            left = [one for one in left if one.task_id not in passed]
+        except AirflowException as error:
+            ended[task.task_id] = error
+        passes[task.task_id] = instance.pushed.get("iterations", [])
     return ended, passes
 
 

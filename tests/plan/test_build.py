@@ -207,8 +207,9 @@ BROKEN = {
     "reader.yaml": "pipeline: reader\nstream_tables:\n  r: {query: 'SELECT * FROM good, b, d'}\n",
 }
 TABLE_KEYS = (
-    "cluster_by, description, diamond_consistency, diamond_schedule_policy, lattice, max_fixpoint_iterations, "
-    "mutual_recursion, owner, partition_by, query, query_file, refresh_mode, schedule and tags"
+    "cluster_by, description, diamond_consistency, diamond_schedule_policy, execution_timeout, executor_config, "
+    "lattice, max_fixpoint_iterations, mutual_recursion, owner, partition_by, pool, pool_slots, priority_weight, "
+    "query, query_file, queue, refresh_mode, retries, retry_delay, schedule, spark_conf and tags"
 )
 EXPECTED = [
     "a_yaml.yaml:3:7: the file is not valid YAML: a value is expected here. "
