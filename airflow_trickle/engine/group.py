@@ -139,6 +139,7 @@ class GroupRefresh:
                 self._give_back()
                 return skipped
             if self.has_work():
+                log.info("Group %s is begun: %s.", self.step.unit, ", ".join(table.name for table in self.step.tables))
                 return None
         # Only how far the inputs were read is to be noted, if anything: in one commit too.
         results = self.commit()
@@ -282,7 +283,9 @@ class GroupRefresh:
             outcomes = {
                 name: outcome_from_json(self.lake, name, self.tick.tick_id, text) for name, text in texts.items()
             }
-            return commit_members(self.lake, self.step, self.tick, outcomes, leases)
+            results = commit_members(self.lake, self.step, self.tick, outcomes, leases)
+        log.info(_told_of_commit(self.step.unit, results))
+        return results
 
     def discard(self, why: str) -> None:
         """Remove what the members have staged, and note of each that its work was not published."""
@@ -304,6 +307,13 @@ class GroupRefresh:
             log.warning("What this tick has staged is left to the next one: %s", error)
         finally:
             self._give_back()
+
+
+def _told_of_commit(unit: str, results: Sequence[TableResult]) -> str:
+    changed = [result.table for result in results if result.changed]
+    if not changed:
+        return f"Group {unit}: no table of it changed."
+    return f"Group {unit}: published together, as epoch {results[0].group_epoch} of the group: {', '.join(changed)}."
 
 
 def _moved_on(decision: UnitDecision, tick: Tick) -> dict[str, Unseen]:

@@ -31,6 +31,11 @@ class GroupPublishing:
     leases: Mapping[str, Lease] | None = None
 
     @property
+    def word(self) -> str:
+        """What was done with a snapshot, for the log."""
+        return "staged"
+
+    @property
     def summary(self) -> Mapping[str, str]:
         """What the snapshots say of the group."""
         return {"trickle.group": self.unit, "trickle.group-epoch": str(self.epoch)}

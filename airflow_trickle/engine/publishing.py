@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Protocol
 
 from airflow_trickle.engine.outcome import Outcome, commit_outcomes
@@ -20,6 +20,11 @@ if TYPE_CHECKING:
 
 class Publishing(Protocol):
     """What a refresh asks of whoever publishes it."""
+
+    @property
+    def word(self) -> str:
+        """What was done with a snapshot, for the log."""
+        ...
 
     def holding(self, lake: Lakehouse, identifiers: list[str], holder: str) -> AbstractContextManager[dict[str, Lease]]:
         """The leases of the tables, for the length of a block."""
@@ -42,13 +47,12 @@ class Publishing(Protocol):
 class AtOnce:
     """Publishes a unit by itself."""
 
+    word = "published"
     summary: Mapping[str, str] = {}
 
-    @contextmanager
-    def holding(self, lake: Lakehouse, identifiers: list[str], holder: str) -> Iterator[dict[str, Lease]]:
+    def holding(self, lake: Lakehouse, identifiers: list[str], holder: str) -> AbstractContextManager[dict[str, Lease]]:
         """Leases of this process."""
-        with holding(lake, identifiers, holder) as leases:
-            yield leases
+        return holding(lake, identifiers, holder)
 
     def done(self, lake: Lakehouse, step: TableStep, tick: Tick, decision: Decision) -> TableResult | None:
         """What was committed for this tick."""

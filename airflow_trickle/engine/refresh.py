@@ -88,7 +88,7 @@ def refresh(
             record_failure(run, told)
         raise told from error
     for result in results:
-        log.info(describe(result))
+        log.info(describe(result, publishing.word))
         if result.phases:
             log.info(describe_cost(result))
     return results
@@ -157,8 +157,8 @@ def _told(step: TableStep, error: Exception) -> TrickleError:
     )
 
 
-def describe(result: TableResult) -> str:
-    """One sentence for the log of a task."""
+def describe(result: TableResult, done: str = "published") -> str:
+    """One sentence for the log of a task; ``done`` is what was done with the snapshot."""
     if result.mode is Mode.NO_DATA:
         return f"{result.table}: nothing to do: {result.reason}."
     if result.mode is Mode.SKIPPED:
@@ -167,7 +167,7 @@ def describe(result: TableResult) -> str:
         return f"{result.table}: recomputed in {result.seconds:.1f} s ({result.reason}); the result is the same."
     return (
         f"{result.table}: {result.mode} refresh in {result.seconds:.1f} s ({result.reason}): "
-        f"{result.rows_inserted} rows inserted, {result.rows_deleted} deleted, published as snapshot "
+        f"{result.rows_inserted} rows inserted, {result.rows_deleted} deleted, {done} as snapshot "
         f"{result.snapshot_id}, epoch {result.epoch}."
     )
 

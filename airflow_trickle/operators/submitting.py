@@ -198,7 +198,7 @@ def _elsewhere(
     results = outcome.or_raise()
     if spark.in_cluster:
         for result in results:
-            log.info(describe(result))
+            log.info(describe(result, "published" if request.member is None else "staged"))
     return results
 
 

@@ -79,30 +79,21 @@ def stack(tmp_path: Path) -> Iterator[Stack]:
     assert stack.processes() == []
 
 
-def killed(stack: Stack, chance: random.Random) -> str | None:
-    """Kill something with SIGKILL; says what."""
-    what = chance.choice(["task", "task", "task", "spark", "scheduler"])
-    if what == "scheduler":
-        stack.replace("scheduler")
-        return what
+def victims(stack: Stack, what: str) -> list[psutil.Process]:
+    """The processes of the tasks that run now, or of their Spark."""
     found = []
     for process in stack.processes():
         with contextlib.suppress(psutil.Error):
+            # The process of a task calls itself "airflow worker -- <its id>", the executor's own has its name there.
             line = " ".join(process.cmdline())
-            is_java = "java" in process.name()
-            # Airflow's processes rename themselves, to "airflow task supervisor: …" and the like.
-            is_task = "task" in line and "airflow" in line and "scheduler" not in line
-            if (what == "spark" and is_java) or (what == "task" and is_task and not is_java):
+            is_task = line.startswith("airflow worker -- ") and "LocalExecutor" not in line
+            if is_task if what == "task" else process.name() == "java":
                 found.append(process)
-    if not found:
-        return None
-    with contextlib.suppress(psutil.Error):
-        os.kill(chance.choice(found).pid, signal.SIGKILL)
-    return what
+    return found
 
 
 class Killer(threading.Thread):
-    """Kills something now and then while a run is under way."""
+    """Kills one or two things with SIGKILL while a run is under way."""
 
     def __init__(self, stack: Stack, chance: random.Random) -> None:
         super().__init__(daemon=True)
@@ -111,10 +102,28 @@ class Killer(threading.Thread):
         self._end = threading.Event()
 
     def run(self) -> None:
-        while not self._end.wait(self.chance.uniform(2.0, 9.0)):
-            what = killed(self.stack, self.chance)
-            if what is not None:
-                self.done[what] += 1
+        for _ in range(self.chance.choice((1, 1, 2))):
+            what = self.chance.choice(["task"] * 5 + ["spark"] * 2 + ["scheduler"])
+            if self._end.wait(self.chance.uniform(1.0, 12.0)):
+                return
+            while not self.kill(what):
+                if self._end.wait(0.1):
+                    return
+            self.done[what] += 1
+
+    def kill(self, what: str) -> bool:
+        """Whether there was one to be killed."""
+        if what == "scheduler":
+            self.stack.replace("scheduler")
+            return True
+        found = victims(self.stack, what)
+        if not found:
+            return False
+        try:
+            os.kill(self.chance.choice(found).pid, signal.SIGKILL)
+        except ProcessLookupError:
+            return False
+        return True
 
     def stop(self) -> None:
         self._end.set()
@@ -165,7 +174,7 @@ def chaos(stack: Stack, folder: Path, ticks: int, seed: int) -> None:
         if chance.random() < 0.4:
             source.delete(f"k = {chance.randrange(5)} AND x > {chance.randrange(12)}")
         run = stack.api.trigger("chaos")
-        killer = Killer(stack, chance)
+        killer = Killer(stack, random.Random(chance.random()))
         killer.start()
         try:
             states[stack.api.wait_for_run("chaos", run, seconds=_SECONDS)] += 1
