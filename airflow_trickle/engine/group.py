@@ -272,20 +272,28 @@ class GroupRefresh:
         for part in parts_without(self.step, staged_tables(self.lake, self.tick, self._names)):
             log.info("%s has nothing staged for this tick, so it is staged first.", part.unit)
             self._stage(part)
-        with self._holding() as leases:
-            if parts_without(self.step, staged_tables(self.lake, self.tick, self._names)):
-                raise CommitConflict(
-                    f"What was staged of group '{self.step.unit}' was removed by another process; nothing was "
-                    f"published. The next attempt stages it again.",
-                    self._names,
-                )
-            texts = read_prepared(self.lake, self.tick.tick_id, self._names)
-            outcomes = {
-                name: outcome_from_json(self.lake, name, self.tick.tick_id, text) for name, text in texts.items()
-            }
-            results = commit_members(self.lake, self.step, self.tick, outcomes, leases)
+        try:
+            with self._holding() as leases:
+                results = self._commit(leases)
+        except CommitConflict as error:
+            # Of the other tables the end of the group will say that their work was not published.
+            for run in self._runs:
+                if run.step.identifier in error.tables:
+                    record_failure(run, error)
+            raise
         log.info(_told_of_commit(self.step.unit, results))
         return results
+
+    def _commit(self, leases: Mapping[str, Lease]) -> tuple[TableResult, ...]:
+        if parts_without(self.step, staged_tables(self.lake, self.tick, self._names)):
+            raise CommitConflict(
+                f"What was staged of group '{self.step.unit}' was removed by another process; nothing was published. "
+                f"The next attempt stages it again.",
+                self._names,
+            )
+        texts = read_prepared(self.lake, self.tick.tick_id, self._names)
+        outcomes = {name: outcome_from_json(self.lake, name, self.tick.tick_id, text) for name, text in texts.items()}
+        return commit_members(self.lake, self.step, self.tick, outcomes, leases)
 
     def discard(self, why: str) -> None:
         """Remove what the members have staged, and note of each that its work was not published."""

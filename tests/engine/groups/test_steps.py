@@ -15,6 +15,7 @@ from airflow_trickle.errors import CommitConflict, LeaseHeld, RefreshFailed
 from airflow_trickle.lakehouse import leases as leasing
 from airflow_trickle.lakehouse import staging as stagings
 from airflow_trickle.lakehouse.prepared import read_prepared
+from airflow_trickle.lakehouse.state import read_history, read_status
 from airflow_trickle.spark.session import SparkProvider
 from airflow_trickle.spark.target import SparkTarget
 from airflow_trickle.tick import Tick
@@ -177,6 +178,10 @@ def test_a_foreign_write_to_a_member_stops_the_whole_commit(shop: World) -> None
         one.cleanup()
     after = states(shop)
     assert (after["default.b"], after["default.d"]) == (before["default.b"], before["default.d"])
+    with opened(shop) as lake:
+        told = [(row["name"], row["action"]) for row in read_history(lake, tick_id=tick.tick_id)]
+        assert read_status(lake)["default.c"].error is not None
+    assert sorted(told) == [("b", "DISCARDED"), ("c", "DISCARDED"), ("c", "FAILED"), ("d", "DISCARDED")]
     nothing_is_left(shop)
 
 
