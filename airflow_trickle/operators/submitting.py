@@ -18,7 +18,7 @@ from airflow_trickle.spark.tuning import chosen_settings
 
 if TYPE_CHECKING:
     from airflow_trickle.engine.group import GroupRefresh
-    from airflow_trickle.engine.submission.outcome import Outcome
+    from airflow_trickle.engine.submission.answer import Answer
     from airflow_trickle.engine.submission.request import RefreshRequest, Request
     from airflow_trickle.lakehouse.catalog import Lakehouse
     from airflow_trickle.plan.steps import CaptureStep, RefreshStep, TableStep
@@ -63,14 +63,14 @@ class Submitter(SparkProvider):
         if self._hook is not None:
             self._hook.on_kill()
 
-    def run(self, lake: Lakehouse, request: Request, environment: dict[str, str]) -> Outcome:
+    def run(self, lake: Lakehouse, request: Request, environment: dict[str, str]) -> Answer:
         """Submit a request, wait for the application to end, and return what it says became of it.
 
         Raises:
             SettingsError: there is nothing to submit with.
             RefreshFailed: it ended without a word.
         """
-        from airflow_trickle.engine.submission.outcome import outcome_of
+        from airflow_trickle.engine.submission.answer import answer_of
         from airflow_trickle.lakehouse import submissions
 
         if self._killed:
@@ -84,7 +84,7 @@ class Submitter(SparkProvider):
             said = self._outcome(lake, number, patient=failure is not None)
             if said is None:
                 raise RefreshFailed(self._without_a_word(failure))
-            return outcome_of(said)
+            return answer_of(said)
         finally:
             submissions.remove(lake, number)
 
@@ -184,7 +184,7 @@ def _elsewhere(
     assert isinstance(spark, Submitter)  # noqa: S101 - nobody else raises `NeedsSpark`
     began, counter = clock.now(), time.monotonic()
     try:
-        outcome = spark.run(lake, replace(request, settings=spark.settings), environment_of(spark.target))
+        answer = spark.run(lake, replace(request, settings=spark.settings), environment_of(spark.target))
     except TrickleError as error:
         # Nobody but us knows of it; what the application itself has met is in the history already.
         if isinstance(error, RefreshFailed):
@@ -193,9 +193,9 @@ def _elsewhere(
         for table in tables:
             record_failure(Refresh(lake, table, request.tick, spark, began, counter), error)
         raise error from None
-    for done in outcome.passes:
+    for done in answer.passes:
         progress(done)
-    results = outcome.or_raise()
+    results = answer.or_raise()
     if spark.in_cluster:
         for result in results:
             log.info(describe(result, "published" if request.member is None else "staged"))
@@ -215,13 +215,13 @@ def captured(lake: Lakehouse, step: CaptureStep, tick_id: str, spark: SparkProvi
         assert isinstance(spark, Submitter)  # noqa: S101 - nobody else raises it
     try:
         environment = environment_of(spark.target, step)
-        outcome = spark.run(lake, CaptureRequest(step, tick_id, spark.settings), environment)
+        answer = spark.run(lake, CaptureRequest(step, tick_id, spark.settings), environment)
     except TrickleError as error:
         if isinstance(error, RefreshFailed):
             error = CaptureFailed(f"{step.declared_at}: source '{step.name}' was not captured: {error}.")
         record_failure(Run(lake, step, tick_id, spark, began, counter), error)
         raise error from None
-    (result,) = outcome.or_raise()
+    (result,) = answer.or_raise()
     if spark.in_cluster:
         log.info(describe(result))
     return result

@@ -15,7 +15,7 @@ from airflow.sdk import DAG
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 from airflow_trickle import errors
-from airflow_trickle.engine.submission.outcome import Outcome
+from airflow_trickle.engine.submission.answer import Answer
 from airflow_trickle.engine.submission.request import RefreshRequest, request_of
 from airflow_trickle.lakehouse import submissions
 from airflow_trickle.lakehouse.catalog import Lakehouse
@@ -89,7 +89,7 @@ def test_the_outcome_of_the_application_is_the_result_of_the_task(
             (row,) = connection.execute(submissions.submissions.select()).mappings()
         asked.append(request_of(row["request"]))
         assert untouched(lake), "the application needs the lease of the table"
-        submissions.answer(lake, row["submission_id"], Outcome((RESULT,)).as_json())
+        submissions.answer(lake, row["submission_id"], Answer((RESULT,)).as_json())
 
     monkeypatch.setattr(submitting, "submitted", answering)
     task = webshop.get_task("order_totals")
@@ -116,7 +116,7 @@ def test_an_error_of_the_application_is_the_error_of_the_task(
     final: bool,
 ) -> None:
     def answering(hook: Any, _target: Any, _environment: Any) -> str:
-        submissions.answer(lake, hook._application_args[-1], Outcome(error=error).as_json())
+        submissions.answer(lake, hook._application_args[-1], Answer(error=error).as_json())
         return "exit code 1"
 
     monkeypatch.setattr(submitting, "submitted", answering)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from airflow_trickle.engine.capture.capture import capture
 from airflow_trickle.engine.group import GroupRefresh
 from airflow_trickle.engine.refresh import refresh
-from airflow_trickle.engine.submission.outcome import Outcome
+from airflow_trickle.engine.submission.answer import Answer
 from airflow_trickle.engine.submission.request import CaptureRequest, Request, request_of
 from airflow_trickle.errors import RefreshFailed, TrickleError
 from airflow_trickle.lakehouse import submissions
@@ -37,26 +37,26 @@ def perform(lake: Lakehouse, submission_id: str, session: Callable[[], SparkSess
     if found.outcome is not None:
         log.warning("Submission %s was answered before.", submission_id)
         return False
-    outcome = _outcome(lake, found.request, session)
-    if not submissions.answer(lake, submission_id, outcome.as_json()):
+    answer = _answer(lake, found.request, session)
+    if not submissions.answer(lake, submission_id, answer.as_json()):
         log.warning("Nobody waits for submission %s any more.", submission_id)
-    return outcome.error is None
+    return answer.error is None
 
 
-def _outcome(lake: Lakehouse, text: str, session: Callable[[], SparkSession]) -> Outcome:
+def _answer(lake: Lakehouse, text: str, session: Callable[[], SparkSession]) -> Answer:
     passes: list[Iteration] = []
     try:
         request = request_of(text)
         with SparkProvider.of_application(session(), request.settings) as spark:
-            return Outcome(_done(lake, request, spark, passes), passes=tuple(passes))
+            return Answer(_done(lake, request, spark, passes), passes=tuple(passes))
     except TrickleError as error:
         log.error("%s", error)
-        return Outcome(error=error, passes=tuple(passes))
+        return Answer(error=error, passes=tuple(passes))
     except Exception as error:
         log.exception("The application failed.")
         cause = f"{type(error).__name__}: {(str(error).strip() or 'no message').splitlines()[0]}"
         told = RefreshFailed(f"The application failed of an error that should not happen ({cause}). See its log.")
-        return Outcome(error=told, passes=tuple(passes))
+        return Answer(error=told, passes=tuple(passes))
 
 
 def _done(lake: Lakehouse, request: Request, spark: SparkProvider, passes: list[Iteration]) -> tuple[TableResult, ...]:

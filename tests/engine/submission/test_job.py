@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from airflow_trickle.engine.submission import job
-from airflow_trickle.engine.submission.outcome import Outcome, outcome_of
+from airflow_trickle.engine.submission.answer import Answer, answer_of
 from airflow_trickle.engine.submission.request import CaptureRequest, RefreshRequest
 from airflow_trickle.errors import LeaseHeld, RefreshFailed
 from airflow_trickle.lakehouse import submissions
@@ -57,11 +57,11 @@ def never() -> Any:
     raise AssertionError("Spark was started")
 
 
-def outcome(lake: Lakehouse, number: str) -> Outcome:
+def outcome(lake: Lakehouse, number: str) -> Answer:
     found = submissions.find(lake, number)
     assert found is not None
     assert found.outcome is not None
-    return outcome_of(found.outcome)
+    return answer_of(found.outcome)
 
 
 def test_a_refresh_is_done_as_it_was_asked_for(
@@ -79,7 +79,7 @@ def test_a_refresh_is_done_as_it_was_asked_for(
 
     assert job.perform(lake, request_id, lambda: session)  # type: ignore[arg-type,return-value]
 
-    assert outcome(lake, request_id) == Outcome((RESULT,), passes=(PASS,))
+    assert outcome(lake, request_id) == Answer((RESULT,), passes=(PASS,))
     [(step, tick, full, spark)] = asked
     assert (step, tick, full) == (plan.refreshes[0], TICK, True)
     assert not spark.borrowed, "its settings are ours to keep"
@@ -128,7 +128,7 @@ def test_a_request_that_was_withdrawn_is_left_alone(lake: Lakehouse, request_id:
 
 
 def test_a_driver_that_a_cluster_starts_again_leaves_the_outcome_alone(lake: Lakehouse, request_id: str) -> None:
-    first = Outcome(error=LeaseHeld("somebody was at it"))
+    first = Answer(error=LeaseHeld("somebody was at it"))
     submissions.answer(lake, request_id, first.as_json())
 
     assert not job.perform(lake, request_id, never)

@@ -8,7 +8,7 @@ import pytest
 
 from airflow_trickle import errors
 from airflow_trickle.engine.capture.contents import SourceMoved
-from airflow_trickle.engine.submission.outcome import Outcome, outcome_of
+from airflow_trickle.engine.submission.answer import Answer, answer_of
 from airflow_trickle.errors import (
     CommitConflict,
     DefinitionError,
@@ -41,12 +41,12 @@ RICH = {
 KINDS = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, TrickleError)]
 
 
-def travelled(outcome: Outcome) -> Outcome:
-    return outcome_of(outcome.as_json())
+def travelled(outcome: Answer) -> Answer:
+    return answer_of(outcome.as_json())
 
 
 def test_results_and_passes_come_back_as_they_were() -> None:
-    outcome = Outcome((RESULT, RESULT), passes=PASSES)
+    outcome = Answer((RESULT, RESULT), passes=PASSES)
 
     assert travelled(outcome) == outcome
     assert travelled(outcome).or_raise() == (RESULT, RESULT)
@@ -57,7 +57,7 @@ def test_every_error_comes_back_as_what_it_was(kind: type[TrickleError]) -> None
     error = RICH.get(kind) or kind("what happened: 'ü' \x00 \ud800")
 
     with pytest.raises(TrickleError) as raised:
-        travelled(Outcome(error=error)).or_raise()
+        travelled(Answer(error=error)).or_raise()
 
     assert type(raised.value) is kind
     assert str(raised.value) == str(error)
@@ -65,14 +65,14 @@ def test_every_error_comes_back_as_what_it_was(kind: type[TrickleError]) -> None
 
 
 def test_an_error_that_only_one_part_knows_becomes_its_nearest_kin() -> None:
-    error = travelled(Outcome(error=SourceMoved("it moved"))).error
+    error = travelled(Answer(error=SourceMoved("it moved"))).error
 
     assert type(error) is next(kind for kind in SourceMoved.__mro__ if kind in KINDS)
     assert str(error) == "it moved"
 
 
 def test_any_database_stores_it() -> None:
-    said = Outcome(error=TrickleError("\x00 \ud800 ü")).as_json()
+    said = Answer(error=TrickleError("\x00 \ud800 ü")).as_json()
 
     assert said.isascii()
     assert "\x00" not in said

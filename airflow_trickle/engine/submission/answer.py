@@ -21,7 +21,7 @@ from airflow_trickle.results import Iteration, TableResult
 
 
 @dataclass(frozen=True)
-class Outcome:
+class Answer:
     """What an application has done: the passes over a cycle, and the results or the error it ended with."""
 
     results: tuple[TableResult, ...] = ()
@@ -35,7 +35,7 @@ class Outcome:
         return self.results
 
     def as_json(self) -> str:
-        """The outcome as text for a state table."""
+        """The answer as text for a state table."""
         return json.dumps(
             {
                 "results": [result.model_dump(mode="json") for result in self.results],
@@ -45,10 +45,10 @@ class Outcome:
         )
 
 
-def outcome_of(text: str) -> Outcome:
-    """The outcome that ``as_json`` wrote."""
+def answer_of(text: str) -> Answer:
+    """The answer that ``as_json`` wrote."""
     said = json.loads(text)
-    return Outcome(
+    return Answer(
         tuple(TableResult.model_validate(one) for one in said["results"]),
         None if said["error"] is None else _error(said["error"]),
         _passes(said["passes"]),
