@@ -10,6 +10,7 @@ from airflow.sdk import DAG, Asset, BaseOperator, TaskGroup, TriggerRule
 
 from airflow_trickle.dag_docs import capture_doc, pin_doc, refresh_doc, stratum_doc
 from airflow_trickle.notifications.non_convergence import OnNonConvergence
+from airflow_trickle.operators.base import UnitOperator
 from airflow_trickle.operators.capture import CaptureOperator
 from airflow_trickle.operators.fixpoint import FixpointOperator
 from airflow_trickle.operators.group import (
@@ -33,7 +34,7 @@ from airflow_trickle.translator import Translator
 class _Unit:
     """The tasks of a unit: what waits for others, what others wait for, and all of them."""
 
-    first: BaseOperator
+    first: UnitOperator
     last: BaseOperator
     tasks: tuple[BaseOperator, ...]
 
@@ -300,10 +301,13 @@ class PipelineTasks:
                 below = [units[name].last for name in step.upstream if layers[name] < layer]
                 _after(sensors[layer], below or [pin])
             reads = {ref.identifier for table in step.tables for ref in table.inputs}
-            _after(unit.first, [captures[identifier] for identifier in sorted(reads & captures.keys())])
-            if any(tolerates(step, steps[name]) for name in step.upstream):
-                # It goes on without them, and says in its history that they were behind.
+            captured = [captures[identifier] for identifier in sorted(reads & captures.keys())]
+            _after(unit.first, captured)
+            needed = [units[name].last for name in step.upstream if not tolerates(step, steps[name])]
+            if len(needed) < len(step.upstream):
+                # It goes on without the others, and says in its history that they were behind.
                 unit.first.trigger_rule = TriggerRule.ALL_DONE
+                unit.first.needs = tuple(task.task_id for task in (*needed, *captured))
                 loose = True
         if loose or sensors:
             self._watch([*captures.values(), *(unit.last for unit in units.values())])

@@ -29,12 +29,12 @@ from airflow_trickle.engine.refresh import Progress, not_due, refresh
 from airflow_trickle.errors import CommitConflict, LeaseHeld, RefreshFailed, TrickleError
 from airflow_trickle.lakehouse import staging as stagings
 from airflow_trickle.lakehouse.catalog import Lakehouse, Unseen
-from airflow_trickle.lakehouse.leases import Lease, holding, unclaim
-from airflow_trickle.lakehouse.prepared import read_prepared
+from airflow_trickle.lakehouse.leases import Lease, holding, is_at_work, unclaim
+from airflow_trickle.lakehouse.prepared import read_prepared, withdraw_prepared
 from airflow_trickle.lakehouse.state import read_status, stored_status
 from airflow_trickle.plan.steps import RefreshStep
 from airflow_trickle.results import Mode, Status, TableResult
-from airflow_trickle.spark.session import SparkProvider, interrupt_session
+from airflow_trickle.spark.session import SparkProvider
 from airflow_trickle.tick import Tick
 
 log = logging.getLogger("airflow_trickle")
@@ -117,9 +117,11 @@ class GroupRefresh:
         try:
             return self._begin()
         except BaseException as error:
-            # What cannot be begun has no end that would give the tables back.
+            # What cannot be begun has no end that would give the tables back; but other tasks of this very tick may be
+            # at work on them, if only one of them was cleared.
             with suppress(TrickleError):
-                self._give_back()
+                if not (isinstance(error, LeaseHeld) and self._goes_on()):
+                    self._give_back()
             if isinstance(error, TrickleError) and not isinstance(error, LeaseHeld):
                 for run in self._runs:
                     record_failure(run, error)
@@ -148,11 +150,16 @@ class GroupRefresh:
 
     def _clean(self, leases: Mapping[str, Lease]) -> None:
         for lease in leases.values():
-            stagings.clean_table(self.lake, lease, lambda session: interrupt_session(self.spark.target, session))
+            stagings.clean_table(self.lake, lease, self.spark.end_left_behind)
 
     def _give_back(self) -> None:
         with self.lake.database.transaction() as connection:
             unclaim(self.lake, connection, self.tick.tick_id, self._names)
+
+    def _goes_on(self) -> bool:
+        """Whether other tasks of this tick have staged something, or are about to."""
+        prepared = read_prepared(self.lake, self.tick.tick_id, self._names)
+        return bool(prepared) or is_at_work(self.lake, self.tick.tick_id, self._names)
 
     def _skipped(self) -> tuple[TableResult, ...] | None:
         """What to say if one of the tables cannot be refreshed in this tick: then none is."""
@@ -230,7 +237,11 @@ class GroupRefresh:
                 if run.step.identifier in own:
                     record_failure(run, error)
             raise error
-        self._note_idle(part, results, publishing)
+        try:
+            self._note_idle(part, results, publishing)
+        except CommitConflict as error:
+            self._record(error)
+            raise
         return results
 
     def _note_idle(self, part: RefreshStep, results: Sequence[TableResult], publishing: GroupPublishing) -> None:
@@ -250,6 +261,12 @@ class GroupRefresh:
     def _idle(self, identifier: str, result: TableResult, location: str) -> Outcome:
         """A table whose rows and inputs are what they were: it has seen this tick, and no error of it stands."""
         metadata = self.lake.table_at(identifier, location).metadata
+        if metadata.current_snapshot_id != result.snapshot_id:
+            raise CommitConflict(
+                f"Table {identifier} was written by somebody else while its group was being staged; nothing was "
+                f"published. If that was not meant, `trickle reset {result.table}` computes it anew.",
+                [identifier],
+            )
         status = {
             "effective_at": self.tick.effective_at,
             "error": None,
@@ -269,20 +286,35 @@ class GroupRefresh:
         Raises:
             CommitConflict: a table was changed or taken over by somebody else; nothing was published.
         """
-        for part in parts_without(self.step, staged_tables(self.lake, self.tick, self._names)):
-            log.info("%s has nothing staged for this tick, so it is staged first.", part.unit)
-            self._stage(part)
+        self._stage_missing()
         try:
             with self._holding() as leases:
                 results = self._commit(leases)
         except CommitConflict as error:
-            # Of the other tables the end of the group will say that their work was not published.
-            for run in self._runs:
-                if run.step.identifier in error.tables:
-                    record_failure(run, error)
+            self._record(error)
+            # The next attempt stages it from the present state.
+            withdraw_prepared(self.lake, self.tick.tick_id, error.tables)
             raise
         log.info(_told_of_commit(self.step.unit, results))
         return results
+
+    def _stage_missing(self) -> None:
+        """Stage the members whose work was lost, and look again at those that have read them."""
+        missing = {part.unit for part in parts_without(self.step, staged_tables(self.lake, self.tick, self._names))}
+        anew: set[str] = set()
+        for part in self.step.parts:
+            if part.unit in missing:
+                log.info("%s has nothing staged for this tick, so it is staged first.", part.unit)
+            elif anew.isdisjoint(_above(self.step, part)):
+                continue
+            anew.add(part.unit)
+            self._stage(part)
+
+    def _record(self, error: CommitConflict) -> None:
+        """Note a conflict of the tables it is about; the end of the group tells of the work of the others."""
+        for run in self._runs:
+            if run.step.identifier in error.tables:
+                record_failure(run, error)
 
     def _commit(self, leases: Mapping[str, Lease]) -> tuple[TableResult, ...]:
         if parts_without(self.step, staged_tables(self.lake, self.tick, self._names)):

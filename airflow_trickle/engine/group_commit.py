@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from sqlalchemy import Connection
@@ -37,8 +37,7 @@ def commit_members(
     check_agreement(step, outcomes, statuses)
     before = max((status.group_epoch or 0 for status in statuses.values()), default=0)
     epoch = before + any(outcome.staged is not None for outcome in outcomes.values())
-    for outcome in outcomes.values():
-        _check_epoch(outcome, epoch)
+    _check_epoch(outcomes.values(), epoch)
     # Before its first commit a group has no epoch.
     columns = {"group_name": step.unit, "group_epoch": epoch} if epoch else {}
     final = [
@@ -92,23 +91,26 @@ def _version(outcome: Outcome, statuses: Mapping[str, TableStatus]) -> Version |
     return Version(status.snapshot_id, status.schema_id) if status and status.schema_id is not None else None
 
 
-def _check_epoch(outcome: Outcome, epoch: int) -> None:
-    """Refuse a snapshot that would tell of another epoch than the one it is published with."""
-    snapshot = outcome.staged.table.current_snapshot() if outcome.staged is not None else None
-    if snapshot is None or snapshot.summary is None:
-        return
-    if snapshot.summary.additional_properties.get("trickle.group-epoch") != str(epoch):
+def _check_epoch(outcomes: Iterable[Outcome], epoch: int) -> None:
+    """Refuse snapshots that would tell of another epoch than the one they are published with."""
+    others = []
+    for outcome in outcomes:
+        snapshot = outcome.staged.table.current_snapshot() if outcome.staged is not None else None
+        said = snapshot.summary.additional_properties if snapshot is not None and snapshot.summary is not None else None
+        if said is not None and said.get("trickle.group-epoch") != str(epoch):
+            others.append(outcome.identifier)
+    if others:
         raise CommitConflict(
-            f"Table {outcome.identifier} was staged for another commit of its group; nothing was published. Clear the "
-            f"tasks of the group to run them again.",
-            [outcome.identifier],
+            f"Tables staged for another commit of their group: {', '.join(others)}. Nothing was published; the next "
+            f"attempt stages them again.",
+            others,
         )
 
 
 def _stale(step: RefreshStep, reader: str, read: str, identifier: str) -> CommitConflict:
     return CommitConflict(
         f"'{reader}' of group '{step.unit}' was staged from another state of '{read}' than the one that is about to be "
-        f"published, so nothing was. Clear the tasks of the group to run them again.",
+        f"published, so nothing was. The next attempt stages it again.",
         [identifier],
     )
 

@@ -75,7 +75,7 @@ class GroupPublishing:
             one.identifier: json.dumps({**json.loads(one.as_json()), "group_epoch": self.epoch}) for one in outcomes
         }
         with lake.database.transaction() as connection:
-            for outcome in outcomes:
+            for outcome in sorted(outcomes, key=lambda one: one.identifier):
                 require(lake, connection, leases[outcome.identifier])
             write_prepared(lake, connection, tick_id=self.tick.tick_id, unit=self.unit, payloads=texts)
 

@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
+from pyiceberg.table import Table
+
 from airflow_trickle import clock
 from airflow_trickle.errors import SourceMissing
 from airflow_trickle.lakehouse.catalog import Lakehouse, split_identifier
@@ -17,6 +19,7 @@ from airflow_trickle.lakehouse.snapshots import (
     HistoryExpired,
     Version,
     current_version,
+    is_newer,
     version_as_of,
     version_of_tick,
 )
@@ -129,9 +132,18 @@ class _Look:
         table = self.lake.table_at(ref.identifier, location)
         if as_of is None:
             return current_version(table)
-        if ref.kind is InputKind.EXTERNAL:
-            return version_of_tick(table, as_of)
-        return version_as_of(table, as_of)
+        found = version_of_tick(table, as_of) if ref.kind is InputKind.EXTERNAL else version_as_of(table, as_of)
+        return self._not_behind(table, found, latest.pins.get(ref.identifier) if latest else None, as_of)
+
+    def _not_behind(self, table: Table, found: Version, before: Version | None, as_of: datetime) -> Version:
+        """What the latest tick has read, if that is newer and this tick is not of an earlier moment.
+
+        Clocks of writers go ahead, and what is captured for a tick is there a little after its moment.
+        """
+        latest = self.latest
+        if latest is None or before is None or self._effective(as_of) < latest.effective_at:
+            return found
+        return before if is_newer(table, before, found) else found
 
     def _effective(self, as_of: datetime | None) -> datetime:
         now = clock.now()

@@ -38,7 +38,7 @@ from airflow_trickle.lakehouse.leases import Lease
 from airflow_trickle.lakehouse.state import read_status
 from airflow_trickle.plan.steps import RefreshStep, TableStep, UnitKind
 from airflow_trickle.results import Iteration, Mode, Status, TableResult
-from airflow_trickle.spark.session import SparkProvider, interrupt_session
+from airflow_trickle.spark.session import SparkProvider
 from airflow_trickle.tick import Tick
 
 log = logging.getLogger("airflow_trickle")
@@ -130,6 +130,9 @@ def not_due(lake: Lakehouse, step: RefreshStep, tick: Tick) -> tuple[TableResult
     if any(name not in known or known[name].frontier is None for name in names):
         # It was reset since the tick was pinned: who reads it waits for it.
         return None
+    if any(known[table.identifier].definition != table.definition for table in step.tables):
+        # A query that was changed is run by the next tick, whatever the schedule.
+        return None
     return tuple(
         TableResult(
             table=table.name,
@@ -211,7 +214,7 @@ def _refresh_leased(run: Refresh, unit: RefreshStep, lease: Lease, full_refresh:
         decision = decide(run.lake, run.step, run.tick, full_refresh=full_refresh)
     if (done := _already_done(run, decision)) is not None:
         return done
-    stagings.clean_table(run.lake, lease, lambda session: interrupt_session(run.spark.target, session))
+    stagings.clean_table(run.lake, lease, run.spark.end_left_behind)
     if decision.kind == Decision.WORK:
         return publish(run, decision, lease)
     result = _untouched(run, decision)

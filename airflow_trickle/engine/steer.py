@@ -14,6 +14,7 @@ from airflow_trickle.lakehouse.catalog import CATALOG_ROWS, Lakehouse, split_ide
 from airflow_trickle.lakehouse.commit import OWNED
 from airflow_trickle.lakehouse.files import delete_folder
 from airflow_trickle.lakehouse.leases import holding, require
+from airflow_trickle.lakehouse.prepared import drop_prepared
 from airflow_trickle.lakehouse.state import CAPTURE, TableStatus, forget, read_status, write_status
 from airflow_trickle.results import Status
 
@@ -40,6 +41,8 @@ def suspend(lake: Lakehouse, status: TableStatus) -> None:
     # A refresh that is at work would end the suspension with its commit.
     with holding(lake, [status.identifier], "trickle suspend") as leases, lake.database.transaction() as connection:
         require(lake, connection, leases[status.identifier])
+        # Nor must a group whose tick was given up publish what it had staged before.
+        drop_prepared(lake, connection, [status.identifier])
         write_status(lake, connection, status.identifier, status=Status.SUSPENDED.value)
 
 
@@ -86,6 +89,7 @@ def reset(lake: Lakehouse, status: TableStatus) -> None:
         table = _ours(lake, status.identifier)
         with lake.database.transaction() as connection:
             require(lake, connection, leases[status.identifier])
+            drop_prepared(lake, connection, [status.identifier])
             write_status(
                 lake,
                 connection,

@@ -131,11 +131,20 @@ def unclaim(lake: Lakehouse, connection: Connection, tick_id: str, identifiers: 
     connection.execute(update(leases).where(ours).values(claim=None, claimed_until=None))
 
 
+def is_at_work(lake: Lakehouse, tick_id: str, identifiers: Collection[str]) -> bool:
+    """Whether a process holds one of some tables for a tick that claims them."""
+    ours = (leases.c.catalog == lake.name) & (leases.c.claim == tick_id) & leases.c.identifier.in_(sorted(identifiers))
+    with lake.database.reading() as connection:
+        rows = connection.execute(select(leases).where(ours, leases.c.owner != "")).mappings().all()
+    return any(not _is_free(dict(row)) for row in rows)
+
+
 def forget_dead(lake: Lakehouse) -> int:
     """Remove the leases of processes that are gone; returns how many there were."""
     with lake.database.reading() as connection:
         rows = connection.execute(select(leases).where(leases.c.catalog == lake.name)).mappings().all()
     dead = [row for row in rows if _is_free(dict(row)) and not _is_claimed(dict(row))]
+    dead.sort(key=lambda row: row["identifier"])
     with lake.database.transaction() as connection:
         for row in dead:
             key = _held(lake, Lease(row["identifier"], row["owner"]))
@@ -224,4 +233,6 @@ def _renew_claims(lake: Lakehouse, claim: str) -> None:
     """Say that a tick is alive: while one of its tables is worked on, the others wait for it."""
     with lake.database.transaction() as connection:
         ours = (leases.c.catalog == lake.name) & (leases.c.claim == claim)
+        # In the order of every commit, so that two processes never wait for each other.
+        connection.execute(select(leases.c.identifier).where(ours).order_by(leases.c.identifier).with_for_update())
         connection.execute(update(leases).where(ours).values(claimed_until=time.time() + CLAIM_SECONDS))

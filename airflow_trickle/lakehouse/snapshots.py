@@ -57,6 +57,20 @@ def version_as_of(table: Table, moment: datetime) -> Version:
     return Version(None, table.metadata.current_schema_id)
 
 
+def is_newer(table: Table, one: Version, other: Version) -> bool:
+    """Whether a state of a table came after another one on the way to the present state.
+
+    A state that was taken back, and one of which nobody can tell any more, is not newer than anything.
+    """
+    snapshot = table.metadata.current_snapshot()
+    while snapshot is not None and snapshot.snapshot_id != other.snapshot_id:
+        if snapshot.snapshot_id == one.snapshot_id:
+            return True
+        parent = snapshot.parent_snapshot_id
+        snapshot = table.metadata.snapshot_by_id(parent) if parent is not None else None
+    return False
+
+
 def version_of_tick(table: Table, moment: datetime) -> Version:
     """The state of a stream table of another pipeline that tells of the world at ``moment``, or of the last before it.
 

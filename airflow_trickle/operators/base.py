@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import BaseOperator
+from airflow.sdk.exceptions import AirflowFailException
 
 from airflow_trickle.errors import RefreshFailed
 from airflow_trickle.operators.failures import told_in_words
+from airflow_trickle.operators.skipping import failed_of
 from airflow_trickle.plan.steps import RefreshStep
 from airflow_trickle.tick import Tick
 
@@ -59,6 +61,8 @@ class UnitOperator(BaseOperator):
         self.spark_conn_id = spark_conn_id
         self.pin_task_id = pin_task_id
         self.assets = dict(assets or {})
+        #: Tasks without which this one does not go on, also if its trigger rule lets it go on without others.
+        self.needs: tuple[str, ...] = ()
         self._spark: SparkProvider | None = None
 
     @contextmanager
@@ -68,6 +72,8 @@ class UnitOperator(BaseOperator):
         from airflow_trickle.lakehouse.catalog import open_lakehouse
         from airflow_trickle.operators.submitting import spark_at
 
+        if failed := failed_of(context, self.dag_id, self.needs):
+            raise AirflowFailException(f"Nothing was refreshed: {', '.join(failed)} failed in this run.")
         with told_in_words(pipeline=self.dag_id, cap=self.step.max_iterations):
             tick = self._tick(context)
             target = TrickleSparkHook(self.spark_conn_id).get_conn()

@@ -44,7 +44,8 @@ class GroupBeginOperator(UnitOperator):
         """Look at the group, and return what became of it if it has nothing to do."""
         with self.opened(context) as opened:
             results = _group(self.step, opened).begin()
-        if results is None:
+        if results is None or any(result.changed for result in results):
+            # Also if an earlier attempt of this tick has published it: the commit has still to tell its assets.
             return []
         told = [result.model_dump(mode="json") for result in results]
         returned: list[dict[str, Any]] = end_skipping(context, told, self.rest)

@@ -58,6 +58,16 @@ def look_of(context: Context, tick: Tick, captures: Mapping[str, str]) -> Look:
     return Look(tick, full, frozenset(failed))
 
 
+def failed_of(context: Context, dag_id: str, task_ids: Iterable[str]) -> list[str]:
+    """Of some tasks of this run, those that failed, or could not run because of others."""
+    wanted = sorted(task_ids)
+    if not wanted:
+        return []
+    run_id = context["run_id"]
+    found = context["ti"].get_task_states(dag_id=dag_id, task_ids=wanted, run_ids=[run_id]).get(run_id, {})
+    return sorted(task for task, state in found.items() if state in ("failed", "upstream_failed"))
+
+
 def pass_over(
     lake: Lakehouse, watched: Sequence[Watched], sensors: Mapping[int, str], look: Look, spark: SparkProvider
 ) -> list[str]:

@@ -22,12 +22,18 @@ def tolerated(
     {'b': (), 'c': (), 'd': ('b', 'c'), 'e': ('b', 'c', 'd'), 'f': ()}
     """
     members = {table for group in loose for table in group}
-    found: dict[str, set[str]] = {}
-    for table in order:
-        inputs = [name for name in reads[table] if name in reads]
-        own = {name for name in inputs if name in members}
-        found[table] = own.union(*(found.get(name, ()) for name in inputs)) - {table}
-    return {table: tuple(sorted(names)) for table, names in found.items()}
+    tables = list(order)
+    found: dict[str, set[str]] = {table: set() for table in tables}
+    # Again while something is added: the tables of a cycle read each other.
+    growing = True
+    while growing:
+        growing = False
+        for table in tables:
+            inputs = [name for name in reads[table] if name in found]
+            names = {name for name in inputs if name in members}.union(*(found[name] for name in inputs))
+            growing |= names != found[table]
+            found[table] = names
+    return {table: tuple(sorted(names - {table})) for table, names in found.items()}
 
 
 def tolerates(step: RefreshStep, upstream: RefreshStep) -> bool:

@@ -10,7 +10,7 @@ from airflow.sdk import BaseSensorOperator, PokeReturnValue
 from airflow.sdk.exceptions import AirflowSkipException
 
 from airflow_trickle.operators.failures import told_in_words
-from airflow_trickle.operators.skipping import Watched, end_skipping, look_of, pass_over
+from airflow_trickle.operators.skipping import Watched, end_skipping, failed_of, look_of, pass_over
 from airflow_trickle.tick import Tick
 
 if TYPE_CHECKING:
@@ -74,9 +74,4 @@ class StratumSkipSensor(BaseSensorOperator):
 
     def _failed(self, context: Context) -> frozenset[str]:
         """The tasks below this stratum that failed, or could not run because of others."""
-        below = sorted({task for one in self.watched for task in one.below})
-        if not below:
-            return frozenset()
-        run_id = context["run_id"]
-        found = context["ti"].get_task_states(dag_id=self.dag_id, task_ids=below, run_ids=[run_id]).get(run_id, {})
-        return frozenset(task for task, state in found.items() if state in ("failed", "upstream_failed"))
+        return frozenset(failed_of(context, self.dag_id, {task for one in self.watched for task in one.below}))

@@ -239,6 +239,13 @@ class SparkProvider:
         """Whether anybody has asked for the session."""
         return self._session is not None
 
+    def end_left_behind(self, session_id: str) -> int:
+        """End the session that a client left behind, see `interrupt_session`; never this one.
+
+        What this very process began before may be what is left behind, if it begins again.
+        """
+        return 0 if session_id == self._session_id else interrupt_session(self.target, session_id)
+
     def interrupt(self) -> None:
         """Stop what the session runs; safe from another thread and from a signal handler."""
         session = self._session

@@ -118,3 +118,15 @@ def test_a_group_is_due_as_a_whole_though_its_tables_were_last_refreshed_at_diff
     assert "default.b1" not in tick.not_due
     assert "default.a1" in tick.not_due
     assert {str(results[name].mode) for name in slow} == {"NO_DATA"}, "not every member rests, so none does"
+
+
+def test_a_table_whose_query_was_changed_does_not_rest(world: World, clock: None) -> None:
+    world.source("s", NUMBERS, [{"k": 1, "x": 1}])
+    queries = {"slow": "SELECT k FROM s", "quick": "SELECT * FROM slow"}
+    world.define(queries, slow={"schedule": "1h"}, quick={"schedule": "5m"})
+    start = hour()
+    scheduled(world, start)
+    world.define({**queries, "slow": "SELECT x + 1 AS k FROM s"}, slow={"schedule": "1h"}, quick={"schedule": "5m"})
+    tick, _ = scheduled(world, start + timedelta(minutes=5))
+    assert tick.not_due == ("default.slow",)
+    assert world.rows("slow") == world.rows("quick") == {(2,): 1}

@@ -33,7 +33,7 @@ from airflow_trickle.lakehouse.state import published_by, read_tick
 from airflow_trickle.plan.steps import CaptureStep
 from airflow_trickle.results import Mode, TableResult
 from airflow_trickle.spark.active import activated, configured
-from airflow_trickle.spark.session import SparkProvider, interrupt_session
+from airflow_trickle.spark.session import SparkProvider
 from airflow_trickle.spark.tuning import SESSION_SETTINGS, session_conf
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ def _attempt(run: Run, options: Options) -> TableResult:
             return result_of(run, mirror, Mode.NO_DATA, "no file changed")
         with holding(lake, [step.identifier], f"tick {run.tick_id}") as leases:
             lease = leases[step.identifier]
-            stagings.clean_table(lake, lease, lambda session: interrupt_session(run.spark.target, session))
+            stagings.clean_table(lake, lease, run.spark.end_left_behind)
             # Somebody may have captured it between the first look and the lease.
             mirror, task = _look(lake, step, options)
             if task is None:

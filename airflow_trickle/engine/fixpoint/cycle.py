@@ -32,7 +32,7 @@ from airflow_trickle.lakehouse.leases import Lease
 from airflow_trickle.plan.steps import RefreshStep
 from airflow_trickle.results import Iteration, Mode, Status, TableResult
 from airflow_trickle.spark.active import activated, configured
-from airflow_trickle.spark.session import SparkProvider, interrupt_session
+from airflow_trickle.spark.session import SparkProvider
 from airflow_trickle.spark.tuning import SESSION_SETTINGS, loop_conf
 from airflow_trickle.tick import Tick
 
@@ -75,13 +75,9 @@ def refresh_cycle(
             return hold.results(step)
         with phases.phase(Phase.PIN):
             decision = decide_unit(lake, step, tick, full_refresh=full_refresh)
-
-        def interrupt(session: str) -> None:
-            interrupt_session(spark.target, session)
-
-        point = open_checkpoint(run, decision, leases, interrupt)
+        point = open_checkpoint(run, decision, leases, spark.end_left_behind)
         for lease in leases.values():
-            stagings.clean_table(lake, lease, interrupt, keep=point.adopted)
+            stagings.clean_table(lake, lease, spark.end_left_behind, keep=point.adopted)
         if (done := _already_done(run, decision)) is not None:
             point.discard()
             return done

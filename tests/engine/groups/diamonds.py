@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import pyarrow as pa
 
 from airflow_trickle import Pipeline
+from airflow_trickle.engine.group import GroupRefresh
+from airflow_trickle.engine.pin import pin
 from airflow_trickle.lakehouse import staging as stagings
 from airflow_trickle.lakehouse.catalog import Lakehouse, open_lakehouse
 from airflow_trickle.lakehouse.tables import leases
 from airflow_trickle.plan.steps import RefreshStep
+from airflow_trickle.spark.session import SparkProvider
+from airflow_trickle.spark.target import SparkTarget
+from airflow_trickle.tick import Tick
 from tests.engine.world import World
 
 NUMBERS = pa.schema([("k", pa.int64()), ("x", pa.int64())])
@@ -75,3 +81,15 @@ def nothing_is_left(world: World) -> None:
         with lake.database.reading() as connection:
             assert connection.execute(leases.select()).all() == []
             assert connection.exec_driver_sql("SELECT COUNT(*) FROM trickle_prepared").scalar() == 0
+
+
+@contextmanager
+def task(world: World, tick: Tick, **options: Any) -> Iterator[GroupRefresh]:
+    """What one process of a run works with."""
+    with opened(world) as lake, SparkProvider(SparkTarget()) as spark:
+        yield GroupRefresh(lake, group(world), tick, spark, **options)
+
+
+def pinned(world: World, tick_id: str) -> Tick:
+    with opened(world) as lake:
+        return pin(lake, Pipeline.load(world.yaml).plan.pin, tick_id)

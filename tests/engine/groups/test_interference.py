@@ -1,0 +1,151 @@
+"""Atomic groups whose tables somebody else touches between their tasks."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import pytest
+from sqlalchemy import update
+
+from airflow_trickle.engine import group as groups
+from airflow_trickle.engine.steer import reset, suspend
+from airflow_trickle.errors import CommitConflict, LeaseHeld, RefreshFailed
+from airflow_trickle.lakehouse import leases as leasing
+from airflow_trickle.lakehouse.state import read_history, read_status
+from airflow_trickle.lakehouse.tables import leases
+from airflow_trickle.results import Status
+from tests.engine.groups.diamonds import DIAMOND, are_right, nothing_is_left, opened, pinned, states, task
+from tests.engine.world import World
+
+
+def test_a_foreign_write_to_a_member_stops_the_whole_commit(shop: World) -> None:
+    shop.tick()
+    shop.append("s", {"k": 5, "x": 5})
+    tick = pinned(shop, "p/run1")
+    with task(shop, tick) as one:
+        one.begin()
+        for unit in ("b", "c", "d"):
+            one.stage(unit)
+        before = states(shop)
+        shop.outside.load_table("default.c").delete("k = 1")
+        with pytest.raises(CommitConflict, match=r"default\.c could not be published"):
+            one.commit()
+        one.cleanup()
+    after = states(shop)
+    assert (after["default.b"], after["default.d"]) == (before["default.b"], before["default.d"])
+    with opened(shop) as lake:
+        told = [(row["name"], row["action"]) for row in read_history(lake, tick_id=tick.tick_id)]
+        assert read_status(lake)["default.c"].error is not None
+    assert sorted(told) == [("b", "DISCARDED"), ("c", "FAILED"), ("d", "DISCARDED")]
+    nothing_is_left(shop)
+
+
+def test_what_happened_to_a_member_beside_its_rows_is_no_matter_to_the_next_attempt(shop: World) -> None:
+    tick = staged_for(shop, "p/run1")
+    with task(shop, tick) as one:
+        one.commit()
+        shop.append("s", {"k": 5, "x": 5})
+        tick = staged_for(shop, "p/run2")
+    with task(shop, tick) as one:
+        with shop.outside.load_table("default.c").transaction() as transaction:
+            transaction.set_properties({"note": "of somebody else"})
+        with pytest.raises(CommitConflict, match=r"default\.c"):
+            one.commit()
+        assert {result.group_epoch for result in one.commit()} == {2}
+        one.cleanup()
+    are_right(shop)
+    nothing_is_left(shop)
+
+
+def staged_for(world: World, tick_id: str) -> groups.Tick:
+    """A tick whose members are all staged."""
+    tick = pinned(world, tick_id)
+    with task(world, tick) as one:
+        assert one.begin() is None
+        for unit in DIAMOND:
+            one.stage(unit)
+    return tick
+
+
+def give_up_claims(world: World) -> None:
+    """As if a run had given no sign of life for long."""
+    with opened(world) as lake, lake.database.transaction() as connection:
+        connection.execute(update(leases).values(claimed_until=0.0))
+
+
+def test_a_suspension_is_not_undone_by_a_commit_that_comes_late(shop: World) -> None:
+    tick = staged_for(shop, "p/run1")
+    with task(shop, tick) as one:
+        one.commit()
+    shop.append("s", {"k": 5, "x": 5})
+    before = states(shop)
+    tick = staged_for(shop, "p/run2")
+    give_up_claims(shop)
+    with opened(shop) as lake:
+        suspend(lake, read_status(lake)["default.b"])
+    with task(shop, tick) as one:
+        with pytest.raises(RefreshFailed, match="suspended, until: trickle resume b"):
+            one.commit()
+        one.cleanup()
+    assert states(shop) == before
+    with opened(shop) as lake:
+        assert read_status(lake)["default.b"].status is Status.SUSPENDED
+    nothing_is_left(shop)
+
+
+def test_a_reset_is_not_undone_by_a_commit_that_comes_late(shop: World) -> None:
+    tick = staged_for(shop, "p/run1")
+    with task(shop, tick) as one:
+        one.commit()
+    shop.append("s", {"k": 5, "x": 5})
+    tick = staged_for(shop, "p/run2")
+    give_up_claims(shop)
+    with opened(shop) as lake:
+        reset(lake, read_status(lake)["default.b"])
+    with task(shop, tick) as one:
+        results = {result.table: result for result in one.commit()}
+        one.cleanup()
+    assert results["b"].reason.startswith("it was reset")
+    are_right(shop)
+    nothing_is_left(shop)
+
+
+def test_a_foreign_write_to_a_member_with_nothing_to_do_is_not_taken_for_ours(
+    shop: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop.tick()
+    shop.define({**DIAMOND, "c": "SELECT k, 200 / x AS part FROM s"}, diamonds="atomic")
+    refresh = groups.refresh
+
+    def interfered(*arguments: object) -> object:
+        results = refresh(*arguments)  # type: ignore[arg-type]
+        if results[0].table == "b":
+            shop.outside.load_table("default.b").delete("k = 1")
+        return results
+
+    monkeypatch.setattr(groups, "refresh", interfered)
+    tick = pinned(shop, "p/run1")
+    with task(shop, tick) as one:
+        assert one.begin() is None
+        with pytest.raises(CommitConflict, match=r"default\.b was written by somebody else"):
+            one.stage("b")
+        one.cleanup()
+    with opened(shop) as lake:
+        assert read_status(lake)["default.b"].error is not None
+    nothing_is_left(shop)
+
+
+def test_a_task_that_is_cleared_while_another_works_leaves_the_tables_claimed(
+    shop: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(groups, "holding", partial(leasing.holding, wait=0.3))
+    tick = pinned(shop, "p/run1")
+    with task(shop, tick) as one:
+        one.begin()
+        with leasing.holding(one.lake, ["default.c"], "the task of c", claim=tick.tick_id):
+            with pytest.raises(LeaseHeld):
+                one.begin()
+            with opened(shop) as lake:
+                assert isinstance(leasing.try_acquire(lake, "default.b", "somebody else"), str)
+        one.cleanup()
+    nothing_is_left(shop)

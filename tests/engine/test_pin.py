@@ -1,0 +1,67 @@
+"""What a tick reads: never less than the tick before it, unless it is of an earlier moment."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta, timezone
+
+import pyarrow as pa
+import pytest
+
+from airflow_trickle import Pipeline, clock
+from airflow_trickle.engine.pin import pin
+from airflow_trickle.lakehouse.catalog import open_lakehouse
+from airflow_trickle.plan.steps import PinStep
+from airflow_trickle.tick import Tick
+from tests.engine.world import World
+
+NUMBERS = pa.schema([("x", pa.int64())])
+
+
+@pytest.fixture
+def numbers(world: World) -> World:
+    world.source("s", NUMBERS, [{"x": 1}])
+    world.define({"t": "SELECT x FROM s"})
+    return world
+
+
+def pinned(
+    world: World, run: str, as_of: datetime | None = None, *, captured: bool = False, scheduled: bool = False
+) -> Tick:
+    step: PinStep = Pipeline.load(world.yaml).plan.pin
+    if captured:
+        step = step.model_copy(update={"captured": ("default.s",)})
+    with open_lakehouse("trickle", uri=world.uri, warehouse=world.warehouse) as lake:
+        return pin(lake, step, f"p/{run}", as_of, scheduled=scheduled)
+
+
+def current(world: World) -> int | None:
+    return world.outside.load_table("default.s").metadata.current_snapshot_id
+
+
+def seen(tick: Tick) -> int | None:
+    return tick.pins["default.s"].snapshot_id
+
+
+def test_a_writer_whose_clock_is_ahead_takes_nothing_back(numbers: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    numbers.append("s", {"x": 2})
+    monkeypatch.setattr(clock, "now", lambda: datetime.now(timezone.utc) - timedelta(seconds=5))
+    assert seen(pinned(numbers, "by an asset")) == current(numbers)
+    assert seen(pinned(numbers, "scheduled", clock.now(), scheduled=True)) == current(numbers)
+
+
+def test_another_tick_of_the_same_moment_reads_what_was_captured_for_the_first(numbers: World) -> None:
+    moment = datetime.now(timezone.utc)
+    before = current(numbers)
+    numbers.append("s", {"x": 2})
+    assert seen(pinned(numbers, "scheduled", moment, captured=True, scheduled=True)) == current(numbers) != before
+    assert seen(pinned(numbers, "again", moment, captured=True)) == current(numbers)
+    # Of an earlier moment it is a look into the past.
+    assert seen(pinned(numbers, "earlier", moment - timedelta(milliseconds=1), captured=True)) == before
+
+
+def test_a_source_that_was_taken_back_is_read_as_it_is(numbers: World) -> None:
+    before = current(numbers)
+    numbers.append("s", {"x": 2})
+    pinned(numbers, "first")
+    numbers.outside.load_table("default.s").manage_snapshots().rollback_to_snapshot(before).commit()
+    assert seen(pinned(numbers, "second", datetime.now(timezone.utc), scheduled=True)) == before
