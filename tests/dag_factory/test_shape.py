@@ -196,6 +196,17 @@ def test_a_diamond_that_is_dissolved_is_run_table_by_table(write: Write) -> None
     assert sorted(dag.get_task("all_refreshed").upstream_task_ids) == ["both", "left_arm", "right_arm"]
 
 
+def test_what_is_no_arm_of_a_dissolved_diamond_is_needed(write: Write) -> None:
+    text = DIAMOND.replace(
+        "INTERSECT SELECT x FROM right_arm", "INTERSECT SELECT x FROM right_arm UNION SELECT y FROM own"
+    )
+    text = text.replace("sources: [s]", "sources: [s, r]") + "  own: {query: SELECT y FROM r}\n"
+    (dag,) = build_dags(write({"d.yaml": text + "diamond_consistency: none\n"}), {})
+
+    both = dag.get_task("both")
+    assert (both.trigger_rule, both.needs) == ("all_done", ("own",))
+
+
 def test_a_table_that_is_refreshed_from_changes_only_is_a_task_like_any_other(write: Write) -> None:
     text = "pipeline: d\nsources: [s]\nstream_tables:\n  t: {query: SELECT x FROM s, refresh_mode: DIFFERENTIAL}\n"
     (dag,) = build_dags(write({"d.yaml": text}), {})

@@ -26,6 +26,10 @@ class TaskInstance:
     def __init__(self, tick: dict[str, Any] | None) -> None:
         self.tick = tick
 
+    def get_task_states(self, dag_id: str, task_ids: list[str], run_ids: list[str]) -> dict[str, dict[str, str]]:
+        states = {"broken": "failed", "behind_it": "upstream_failed"}
+        return {run: {task: states.get(task, "success") for task in task_ids} for run in run_ids}
+
     def xcom_pull(self, task_ids: str) -> dict[str, Any] | None:
         assert task_ids == "pin"
         return self.tick
@@ -79,6 +83,18 @@ def test_a_full_refresh_can_be_asked_for(webshop: DAG, context: dict[str, Any], 
     webshop.get_task("order_totals").execute({**context, "params": {"full_refresh": True}})
 
     assert engine.calls[0]["full_refresh"] is True
+
+
+def test_a_task_that_goes_on_without_some_does_not_without_others(
+    webshop: DAG, context: dict[str, Any], engine: Refresh
+) -> None:
+    task = webshop.get_task("order_totals")
+    task.needs = ("behind_it", "broken", "fine")
+    with pytest.raises(AirflowFailException, match=r"Nothing was refreshed: behind_it, broken failed in this run\."):
+        task.execute(context)
+    task.needs = ("fine",)
+    task.execute(context)
+    assert len(engine.calls) == 1
 
 
 def test_a_run_whose_pin_left_nothing_says_so(webshop: DAG, context: dict[str, Any], engine: Refresh) -> None:
