@@ -11,6 +11,7 @@ from airflow_trickle.lakehouse.state import read_history, read_status
 from airflow_trickle.spark.session import SparkProvider
 from tests.engine.groups.diamonds import (
     DIAMOND,
+    NUMBERS,
     are_right,
     epochs,
     nothing_is_left,
@@ -200,3 +201,32 @@ def test_with_none_a_failing_branch_holds_nobody_up_and_the_meeting_point_says_s
     shop.delete("s", "x = 0")
     shop.tick()
     are_right(shop)
+
+
+def test_with_none_a_cycle_where_the_arms_meet_goes_on_too(world: World) -> None:
+    """Only y reads the arms; x, which reads y alone, is refreshed with it."""
+    world.source("s", NUMBERS, [{"k": 1, "x": 2}])
+    queries = {
+        "b": "SELECT k FROM s",
+        "c": "SELECT k, 60 DIV x AS part FROM s",
+        "x": "SELECT k FROM y",
+        "y": "SELECT k FROM b UNION SELECT k FROM c UNION SELECT k + 1 AS k FROM x WHERE k < 5",
+    }
+    world.define(queries, diamonds="none")
+    world.yaml.write_text(world.yaml.read_text() + "allow_circular: true\n")
+    world.tick()
+    world.append("s", {"k": 7, "x": 0})
+
+    with pytest.raises(TickFailed) as raised:
+        world.tick()
+
+    results = raised.value.results
+    assert {name: one.error is None for name, one in results.items()} == {"b": True, "c": False, "x": True, "y": True}
+    assert "its inputs disagree: c was not refreshed in this tick" in results["y"].reason
+    # Over the new b and the old c.
+    assert set(world.rows("y")) == set(world.rows("x")) == {(1,), (2,), (3,), (4,), (5,), (7,)}
+    world.delete("s", "x = 0")
+    world.append("s", {"k": 4, "x": 1})
+    world.delete("s", "k = 1")
+    world.tick()
+    assert set(world.rows("y")) == set(world.rows("x")) == {(4,), (5,)}
