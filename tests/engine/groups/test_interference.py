@@ -18,14 +18,27 @@ from tests.engine.groups.diamonds import DIAMOND, are_right, nothing_is_left, op
 from tests.engine.world import World
 
 
+def staged_for(world: World, tick_id: str) -> groups.Tick:
+    """A tick whose members are all staged."""
+    tick = pinned(world, tick_id)
+    with task(world, tick) as one:
+        assert one.begin() is None
+        for unit in DIAMOND:
+            one.stage(unit)
+    return tick
+
+
+def give_up_claims(world: World) -> None:
+    """As if a run had given no sign of life for long."""
+    with opened(world) as lake, lake.database.transaction() as connection:
+        connection.execute(update(leases).values(claimed_until=0.0))
+
+
 def test_a_foreign_write_to_a_member_stops_the_whole_commit(shop: World) -> None:
     shop.tick()
     shop.append("s", {"k": 5, "x": 5})
-    tick = pinned(shop, "p/run1")
+    tick = staged_for(shop, "p/run1")
     with task(shop, tick) as one:
-        one.begin()
-        for unit in ("b", "c", "d"):
-            one.stage(unit)
         before = states(shop)
         shop.outside.load_table("default.c").delete("k = 1")
         with pytest.raises(CommitConflict, match=r"default\.c could not be published"):
@@ -55,22 +68,6 @@ def test_what_happened_to_a_member_beside_its_rows_is_no_matter_to_the_next_atte
         one.cleanup()
     are_right(shop)
     nothing_is_left(shop)
-
-
-def staged_for(world: World, tick_id: str) -> groups.Tick:
-    """A tick whose members are all staged."""
-    tick = pinned(world, tick_id)
-    with task(world, tick) as one:
-        assert one.begin() is None
-        for unit in DIAMOND:
-            one.stage(unit)
-    return tick
-
-
-def give_up_claims(world: World) -> None:
-    """As if a run had given no sign of life for long."""
-    with opened(world) as lake, lake.database.transaction() as connection:
-        connection.execute(update(leases).values(claimed_until=0.0))
 
 
 def test_a_suspension_is_not_undone_by_a_commit_that_comes_late(shop: World) -> None:
