@@ -68,6 +68,11 @@ _OPTIONS: dict[str, dict[str, Any]] = {
         "Let the DAG file fail as a whole when a pipeline definition is wrong, instead of showing the\n"
         "broken file as a failing DAG beside the good ones. For CI.\n",
     ),
+    "preload": _option(
+        "boolean",
+        "True",
+        "Have a scheduler with LocalExecutor load once what every task would load anew, some seconds each.\n",
+    ),
 }
 
 _CONNECTION_TYPE: dict[str, Any] = {
@@ -129,7 +134,7 @@ def get_provider_info() -> dict[str, Any]:
         ],
         "config": {
             "trickle": {
-                "description": "Stream tables; a pipeline's YAML may override each of these but `strict`.\n",
+                "description": "Stream tables; a pipeline may override each of these but `strict` and `preload`.\n",
                 "options": _OPTIONS,
             }
         },

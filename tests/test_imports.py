@@ -15,7 +15,7 @@ PACKAGE = ROOT / "airflow_trickle"
 
 #: Every library has one home; a second one is written down here.
 HOMES: dict[str, set[str]] = {
-    "airflow": {"dag_factory", "dag_tasks", "operators", "sensors", "hooks", "notifications"},
+    "airflow": {"dag_factory", "dag_tasks", "operators", "sensors", "hooks", "notifications", "plugin"},
     # Delta tables are captured through it.
     "deltalake": {"engine"},
     "filelock": {"spark"},
@@ -69,12 +69,14 @@ PARTS: dict[str, set[str]] = {
     "translator": {"plan"},
     "sensors": {"hooks", "lakehouse", "operators", "spark"},
     "dag_tasks": {"dag_docs", "notifications", "operators", "plan", "sensors", "translator"},
+    # It names what tasks import, and imports only the settings itself.
+    "plugin": {"definition"},
     "dag_factory": {"alerts", "dag_docs", "dag_tasks", "definition", "operators", "plan", "translator"},
 }
 FOR_ALL = {"errors", "results", "tick", "clock"}
 
 #: What only an Airflow installation imports.
-WITH_AIRFLOW = ("dag_factory", "dag_tasks", "operators", "sensors", "hooks", "notifications")
+WITH_AIRFLOW = ("dag_factory", "dag_tasks", "operators", "sensors", "hooks", "notifications", "plugin")
 
 
 def imports(path: Path) -> Iterator[tuple[str, int]]:

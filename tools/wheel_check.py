@@ -20,7 +20,7 @@ import airflow_trickle
 home = Path(airflow_trickle.__file__).parent
 assert "site-packages" in str(home), f"not the installed package: {home}"
 assert importlib.util.find_spec("airflow") is None, "Airflow is installed here"
-parts = ("dag_factory", "dag_tasks", "operators", "sensors", "hooks", "notifications")
+parts = ("dag_factory", "dag_tasks", "operators", "sensors", "hooks", "notifications", "plugin")
 with_airflow = tuple(f"airflow_trickle.{part}" for part in parts)
 names = [
     module.name

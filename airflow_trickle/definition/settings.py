@@ -32,6 +32,8 @@ class Settings:
     spark_conn_id: str = "trickle_spark"
     #: Let the whole DAG file fail when one definition is wrong.
     strict: bool = False
+    #: Have Airflow load once, before it forks, what every task would load anew.
+    preload: bool = True
 
 
 def load_settings(environ: Mapping[str, str] | None = None) -> Settings:
@@ -151,5 +153,6 @@ _READERS: dict[str, Callable[[str], Any]] = {
     "catalog": _name,
     "spark_conn_id": _name,
     "strict": _truth,
+    "preload": _truth,
 }
 assert set(_READERS) == {field.name for field in fields(Settings)}  # noqa: S101  a slip of ours, not of the user

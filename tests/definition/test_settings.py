@@ -32,6 +32,7 @@ def test_without_configuration_the_defaults_hold(tmp_path):
         catalog="trickle",
         spark_conn_id="trickle_spark",
         strict=False,
+        preload=True,
     )
 
 
