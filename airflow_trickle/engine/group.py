@@ -134,7 +134,8 @@ class GroupRefresh:
             note_hold(self._runs, hold)
             return hold.results(self.step)
         with self._holding() as leases:
-            if not read_prepared(self.lake, self.tick.tick_id, self._names):
+            staged = bool(read_prepared(self.lake, self.tick.tick_id, self._names))
+            if not staged:
                 self._clean(leases)
             skipped = self._skipped()
             if skipped is not None:
@@ -143,6 +144,9 @@ class GroupRefresh:
             if self.has_work():
                 log.info("Group %s is begun: %s.", self.step.unit, ", ".join(table.name for table in self.step.tables))
                 return None
+            if staged:
+                # It is of a query or a source that was put back since.
+                self._clean(leases)
         # Only how far the inputs were read is to be noted, if anything: in one commit too.
         results = self.commit()
         self._give_back()

@@ -62,18 +62,31 @@ def commit_members(
 def check_agreement(step: RefreshStep, outcomes: Mapping[str, Outcome], statuses: Mapping[str, TableStatus]) -> None:
     """Refuse a group whose members were not computed from the very states of each other that would be published.
 
-    That happens only if a member was staged anew after others had read it.
+    That happens only if a member was staged anew after others had read it. Nor may two of them have read different
+    states of a table outside: one that is not due in this tick may be brought on by another one meanwhile.
     """
+    read_outside: dict[str, dict[str, Version]] = {}
     for part in step.parts:
         own = {table.identifier for table in part.tables}
         for table in part.tables:
             frontier = _frontier(outcomes[table.identifier], statuses.get(table.identifier))
             for ref in table.inputs:
-                if ref.identifier in own or ref.identifier not in outcomes or frontier is None:
+                if ref.identifier in own or frontier is None:
                     continue
-                read, will_be = frontier.inputs.get(ref.identifier), _version(outcomes[ref.identifier], statuses)
-                if read != will_be:
+                read = frontier.inputs.get(ref.identifier)
+                if ref.identifier not in outcomes:
+                    if read is not None:
+                        read_outside.setdefault(ref.identifier, {})[table.identifier] = read
+                elif read != _version(outcomes[ref.identifier], statuses):
                     raise _stale(step, table.name, ref.name, table.identifier)
+    for outside, readers in read_outside.items():
+        if len(set(readers.values())) > 1:
+            raise CommitConflict(
+                f"Tables of group '{step.unit}' were staged from different states of {outside}, which was refreshed "
+                f"meanwhile: {', '.join(readers)}. Nothing was published; the next attempt stages them again.",
+                # All of them: those that are staged again read the state of that moment.
+                list(readers),
+            )
 
 
 def _frontier(outcome: Outcome, status: TableStatus | None) -> Frontier | None:

@@ -79,6 +79,9 @@ class GroupPublishing:
                 require(lake, connection, leases[outcome.identifier])
             write_prepared(lake, connection, tick_id=self.tick.tick_id, unit=self.unit, payloads=texts)
 
+    def note_idle(self, lake: Lakehouse, tick: Tick, decisions: Mapping[str, Decision]) -> None:
+        """Nothing yet: the commit of the group notes it."""
+
 
 def _is_there(lake: Lakehouse, identifier: str, said: Mapping[str, object]) -> bool:
     """Whether what was staged was not discarded since."""

@@ -61,7 +61,8 @@ def pin(
             log.info("Tick %s was pinned before: this attempt reads the same snapshots.", tick_id)
             return _tick(known)
         latest = latest_tick(connection, lake, step.pipeline)
-        look = _Look(lake, step, tick_id, as_of, latest, known, scheduled)
+        before = latest_tick(connection, lake, step.pipeline, until=as_of) if as_of is not None else latest
+        look = _Look(lake, step, tick_id, as_of, latest, before, known, scheduled)
         try:
             record = look.pinned()
         except HistoryExpired as error:
@@ -90,6 +91,8 @@ class _Look:
     tick_id: str
     as_of: datetime | None
     latest: TickRecord | None
+    #: The latest of those that are not of a later moment than this one.
+    before: TickRecord | None
     known: TickRecord | None
     scheduled: bool
 
@@ -133,17 +136,15 @@ class _Look:
         if as_of is None:
             return current_version(table)
         found = version_of_tick(table, as_of) if ref.kind is InputKind.EXTERNAL else version_as_of(table, as_of)
-        return self._not_behind(table, found, latest.pins.get(ref.identifier) if latest else None, as_of)
+        return self._not_behind(table, ref.identifier, found)
 
-    def _not_behind(self, table: Table, found: Version, before: Version | None, as_of: datetime) -> Version:
-        """What the latest tick has read, if that is newer and this tick is not of an earlier moment.
+    def _not_behind(self, table: Table, identifier: str, found: Version) -> Version:
+        """What the tick before this one has read, if that is newer.
 
         Clocks of writers go ahead, and what is captured for a tick is there a little after its moment.
         """
-        latest = self.latest
-        if latest is None or before is None or self._effective(as_of) < latest.effective_at:
-            return found
-        return before if is_newer(table, before, found) else found
+        read = self.before.pins.get(identifier) if self.before is not None else None
+        return read if read is not None and is_newer(table, read, found) else found
 
     def _effective(self, as_of: datetime | None) -> datetime:
         now = clock.now()

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 from airflow_trickle.engine.outcome import Outcome, commit_outcomes
 from airflow_trickle.lakehouse.catalog import Lakehouse
 from airflow_trickle.lakehouse.leases import Lease, holding
+from airflow_trickle.lakehouse.seen import Standing, note_seen
 from airflow_trickle.lakehouse.state import published_by
 from airflow_trickle.results import TableResult
 
@@ -36,6 +37,10 @@ class Publishing(Protocol):
 
     def publish(self, lake: Lakehouse, outcomes: Sequence[Outcome], leases: Mapping[str, Lease]) -> None:
         """Make outcomes count, or see to it that they will."""
+        ...
+
+    def note_idle(self, lake: Lakehouse, tick: Tick, decisions: Mapping[str, Decision]) -> None:
+        """Note of tables with nothing to do that they have seen the tick, if nobody else does."""
         ...
 
     @property
@@ -67,6 +72,15 @@ class AtOnce:
     def publish(self, lake: Lakehouse, outcomes: Sequence[Outcome], leases: Mapping[str, Lease]) -> None:
         """Commit, in one transaction."""
         commit_outcomes(lake, outcomes, leases)
+
+    def note_idle(self, lake: Lakehouse, tick: Tick, decisions: Mapping[str, Decision]) -> None:
+        """Set the moment they are of, so that no earlier tick takes them back."""
+        standing = [
+            Standing(name, one.published.location, one.published.effective_at)
+            for name, one in decisions.items()
+            if one.published is not None and one.published.effective_at is not None
+        ]
+        note_seen(lake, tick.effective_at, standing)
 
 
 AT_ONCE = AtOnce()

@@ -24,7 +24,7 @@ from airflow_trickle.lakehouse.catalog import Lakehouse
 from airflow_trickle.lakehouse.commit import Staged
 from airflow_trickle.lakehouse.iterations import write_iterations
 from airflow_trickle.lakehouse.staging import Staging
-from airflow_trickle.lakehouse.state import Frontier, write_history, write_status
+from airflow_trickle.lakehouse.state import Frontier, lock_status, write_history, write_status
 from airflow_trickle.plan.steps import RefreshStep, TableStep
 from airflow_trickle.results import Mode, Status, TableResult
 from airflow_trickle.spark.session import SparkProvider
@@ -206,20 +206,25 @@ def record_discarded(lake: Lakehouse, outcomes: Iterable[Outcome], why: str) -> 
 def record_non_convergence(
     lake: Lakehouse, step: RefreshStep, tick: Tick, error: NonConvergence, started_at: datetime, seconds: float
 ) -> None:
-    """Note that a unit did not settle: it is not tried again as it is; published state and frontiers stay."""
+    """Note that a unit did not settle: it is not tried again as it is; published state and frontiers stay.
+
+    Its lease was given back before: a table that was suspended since, or brought further by a later tick, is left so.
+    """
     halted, now = unit_fingerprint(step), clock.now()
     with suppress(TrickleError, IntegrityError), lake.database.transaction() as connection:
+        left = _moved_on(lake, connection, step, tick)
         for table in step.tables:
-            write_status(
-                lake,
-                connection,
-                table.identifier,
-                if_new={"name": table.name, "pipeline": tick.pipeline},
-                status=Status.ERROR.value,
-                error=str(error),
-                error_at=now,
-                halted=halted,
-            )
+            if not left:
+                write_status(
+                    lake,
+                    connection,
+                    table.identifier,
+                    if_new={"name": table.name, "pipeline": tick.pipeline},
+                    status=Status.ERROR.value,
+                    error=str(error),
+                    error_at=now,
+                    halted=halted,
+                )
             write_history(
                 lake,
                 connection,
@@ -233,6 +238,15 @@ def record_non_convergence(
         write_iterations(
             lake, connection, pipeline=tick.pipeline, tick_id=tick.tick_id, unit=step.unit, trace=error.trace
         )
+
+
+def _moved_on(lake: Lakehouse, connection: Connection, step: RefreshStep, tick: Tick) -> bool:
+    """Whether a table of a unit was suspended, or refreshed by a later tick."""
+    known = lock_status(lake, connection, [table.identifier for table in step.tables])
+    return any(
+        one.status is Status.SUSPENDED or (one.effective_at is not None and one.effective_at > tick.effective_at)
+        for one in known
+    )
 
 
 def note_hold(runs: Iterable[Refresh], hold: Hold) -> None:

@@ -201,6 +201,8 @@ def _refresh_table(run: Refresh, unit: RefreshStep, full_refresh: bool) -> Table
         return done
     leftovers = stagings.leftovers(run.lake, identifier=step.identifier)
     if decision.kind in (Decision.IDLE, Decision.SKIP) and not leftovers:
+        if decision.kind == Decision.IDLE:
+            run.publishing.note_idle(run.lake, run.tick, {step.identifier: decision})
         return _untouched(run, decision)
     with run.publishing.holding(run.lake, [step.identifier], run.holder) as leases:
         return _refresh_leased(run, unit, leases[step.identifier], full_refresh)

@@ -111,6 +111,13 @@ def read_status(lake: Lakehouse, identifiers: list[str] | None = None) -> dict[s
     return {name: _status(row) for name, row in rows.items()}
 
 
+def lock_status(lake: Lakehouse, connection: Connection, identifiers: list[str]) -> list[TableStatus]:
+    """The status of some stream tables as a transaction sees it; nobody else changes it until that ends."""
+    query = select(status).where(status.c.catalog == lake.name, status.c.identifier.in_(identifiers))
+    rows = connection.execute(query.order_by(status.c.identifier).with_for_update()).mappings()
+    return [_status(dict(row)) for row in rows]
+
+
 def _blank(identifier: str) -> dict[str, Any]:
     """The columns of a table's status before anything was written of it."""
     nothing = {column.name: None for column in status.columns}

@@ -250,6 +250,24 @@ def test_not_settling_is_written_down_and_nothing_is_published(shop: World, monk
     assert modes(shop.tick()) == {"a": "SKIPPED", "b": "NO_DATA", "c": "NO_DATA", "d": "NO_DATA"}
 
 
+def test_not_settling_does_not_undo_a_suspension(shop: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    shop.tick()
+    shop.append("s", {"x": 2})
+
+    def endless(run: Refresh, step: RefreshStep, full_refresh: bool) -> TableResult:
+        # Somebody has waited for the lease, which is given back before the failure is written down.
+        hold(shop, status="SUSPENDED")
+        raise NonConvergence("'a' did not settle within 2 passes.", unit="a", members=["a"], trace=TRACE)
+
+    monkeypatch.setattr(refreshing, "_refresh_table", endless)
+    with pytest.raises(TickFailed, match="did not settle within 2 passes"):
+        shop.tick()
+
+    assert (status(shop, "a").status, status(shop, "a").error) == (Status.SUSPENDED, None)
+    with opened(shop) as lake:
+        assert [row["action"] for row in read_history(lake, identifier="default.a", limit=1)] == ["FAILED"]
+
+
 def test_a_snapshot_tells_itself_what_it_is_behind_of(shop: World) -> None:
     """The state tables may be lost; the snapshots are the truth."""
     shop.tick()

@@ -59,6 +59,18 @@ def test_another_tick_of_the_same_moment_reads_what_was_captured_for_the_first(n
     assert seen(pinned(numbers, "earlier", moment - timedelta(milliseconds=1), captured=True)) == before
 
 
+def test_a_tick_of_a_moment_that_others_have_passed_reads_what_was_captured_for_it(numbers: World) -> None:
+    moment = datetime.now(timezone.utc)
+    numbers.append("s", {"x": 2})
+    captured = current(numbers)
+    assert seen(pinned(numbers, "scheduled", moment, captured=True, scheduled=True)) == captured
+    numbers.append("s", {"x": 3})
+    later = datetime.now(timezone.utc)
+    assert seen(pinned(numbers, "scheduled later", later, captured=True, scheduled=True)) == current(numbers)
+    # Tables that were at rest since are still of the first moment: they must not lose what it has brought.
+    assert seen(pinned(numbers, "again", moment, captured=True)) == captured
+
+
 def test_a_source_that_was_taken_back_is_read_as_it_is(numbers: World) -> None:
     before = current(numbers)
     numbers.append("s", {"x": 2})

@@ -68,6 +68,8 @@ def refresh_cycle(
         return done
     left = [one for name in tables for one in stagings.leftovers(lake, identifier=name)]
     if decision.kind in (Decision.IDLE, Decision.SKIP) and not left:
+        if decision.kind == Decision.IDLE:
+            publishing.note_idle(lake, tick, decision.tables)
         return _untouched(run, decision)
     with publishing.holding(lake, list(tables), run.first.holder) as leases:
         # Somebody may have suspended a table between the first look and the lease.

@@ -7,14 +7,28 @@ from functools import partial
 import pytest
 from sqlalchemy import update
 
+from airflow_trickle import Pipeline
 from airflow_trickle.engine import group as groups
+from airflow_trickle.engine.refresh import refresh
 from airflow_trickle.engine.steer import reset, suspend
 from airflow_trickle.errors import CommitConflict, LeaseHeld, RefreshFailed
 from airflow_trickle.lakehouse import leases as leasing
 from airflow_trickle.lakehouse.state import read_history, read_status
 from airflow_trickle.lakehouse.tables import leases
 from airflow_trickle.results import Status
-from tests.engine.groups.diamonds import DIAMOND, are_right, nothing_is_left, opened, pinned, states, task
+from airflow_trickle.spark.session import SparkProvider
+from airflow_trickle.spark.target import SparkTarget
+from tests.engine.groups.diamonds import (
+    DIAMOND,
+    NUMBERS,
+    are_right,
+    judged,
+    nothing_is_left,
+    opened,
+    pinned,
+    states,
+    task,
+)
 from tests.engine.world import World
 
 
@@ -145,4 +159,67 @@ def test_a_task_that_is_cleared_while_another_works_leaves_the_tables_claimed(
             with opened(shop) as lake:
                 assert isinstance(leasing.try_acquire(lake, "default.b", "somebody else"), str)
         one.cleanup()
+    nothing_is_left(shop)
+
+
+#: The apex is no member of the group, and has a schedule of its own.
+OVER_A_TABLE = {
+    "u": "SELECT k, x FROM s",
+    "b": "SELECT k, SUM(x) AS total FROM u GROUP BY k",
+    "c": "SELECT k, MAX(x) AS top FROM u GROUP BY k",
+    "d": "SELECT b.k, b.total, c.top FROM b JOIN c ON b.k = c.k",
+}
+
+
+def refresh_apex(world: World, tick_id: str) -> None:
+    """As another tick does that begins meanwhile."""
+    apex, _ = Pipeline.load(world.yaml).plan.refreshes
+    tick = pinned(world, tick_id)
+    with opened(world) as lake, SparkProvider(SparkTarget()) as spark:
+        refresh(lake, apex, tick, spark)
+
+
+def test_members_that_read_different_states_of_a_table_outside_are_not_published(world: World) -> None:
+    world.source("s", NUMBERS, [{"k": 1, "x": 2}])
+    world.define(OVER_A_TABLE, diamonds="atomic")
+    world.tick()
+    world.append("s", {"k": 1, "x": 5})
+    refresh_apex(world, "p/other1")
+    tick = pinned(world, "p/run1").model_copy(update={"not_due": ("default.u",)})
+    _, step = Pipeline.load(world.yaml).plan.refreshes
+    with opened(world) as lake, SparkProvider(SparkTarget()) as spark:
+        one = groups.GroupRefresh(lake, step, tick, spark)
+        assert one.begin() is None
+        one.stage("b")
+        world.append("s", {"k": 1, "x": 7})
+        refresh_apex(world, "p/other2")
+        one.stage("c")
+        one.stage("d")
+        with pytest.raises(CommitConflict, match=r"different states of default\.u.*: default\.b, default\.c"):
+            one.commit()
+        assert world.rows("d") == {(1, 2, 2): 1}
+        one.commit()
+        one.cleanup()
+    judged(world, OVER_A_TABLE)
+    assert world.rows("d") == {(1, 14, 7): 1}
+    nothing_is_left(world)
+
+
+def test_what_was_staged_for_a_query_that_was_put_back_is_not_published(
+    shop: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop.tick()
+    before = states(shop)
+    tick = pinned(shop, "p/run1")
+    shop.define({**DIAMOND, "b": "SELECT k, SUM(x) + 1 AS total FROM s GROUP BY k"}, diamonds="atomic")
+    with task(shop, tick) as one:
+        assert one.begin() is None
+        one.stage("b")
+    shop.define(DIAMOND, diamonds="atomic")
+    monkeypatch.setattr(SparkProvider, "session", property(lambda _: pytest.fail("Spark was asked")))
+    with task(shop, tick) as one:
+        assert [str(result.mode) for result in one.begin() or ()] == ["NO_DATA"] * 3
+        one.cleanup()
+    assert states(shop) == before
+    are_right(shop)
     nothing_is_left(shop)
