@@ -6,6 +6,7 @@ refreshes took. What was measured counts for more than what is assumed.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,9 +26,11 @@ _FIXED = 0.5
 _TIMES_SHARE = 4.0
 #: A window is computed anew for all rows that share a partition with a changed one.
 _TIMES_SHARE_OF_WINDOWS = 100.0
-#: Refreshes of which one had so many times the rows of the other tell how steep it is; it may get steeper.
+#: Refreshes of which one had so many times the rows of the other tell how steep it is: by which power of the rows the
+#: time grows. What is the same whatever there is to do makes that look flatter than it will be; so it is at least this,
+#: unless less is assumed by the share.
 _FAR_MORE = 3
-_STEEPER = 1.5
+_LEAST_POWER = 0.5
 #: A first refresh writes what it finds; any other in full compares it with what is published besides.
 _COMPARED = 2.0
 #: Where nothing at all was measured: the share of changed rows up to which a change is assumed to be cheaper.
@@ -151,17 +154,20 @@ def _seconds_from_changes(work: Workload, past: Iterable[Mapping[str, Any]], ful
 def _beyond(work: Workload, fewer: Sequence[tuple[int, float]], full: float) -> float:
     """How much longer than ever a refresh with more rows than ever takes.
 
-    Two refreshes tell how steep it is, if one had far more rows; but never less than in proportion to a full one.
+    Two refreshes tell how steep it is, if one had far more rows; but never less than in proportion to a full one. Who
+    expects too little here learns better from the refresh; who expects too much refreshes in full and never knows.
     """
     rows, seconds = fewer[-1]
     in_proportion = (work.changed - rows) / max(work.rows, 1) * full
     assumed = work.times_share * in_proportion
-    far = [(least, quickest) for least, quickest in fewer if least * _FAR_MORE <= rows]
+    far = [(least, quickest) for least, quickest in fewer if least * _FAR_MORE <= rows and quickest > 0]
     if not far:
         return assumed
     least, quickest = far[-1]
-    learned = _STEEPER * (seconds - quickest) / (rows - least) * (work.changed - rows)
-    return min(assumed, max(learned, in_proportion))
+    more = work.changed / rows
+    learned = seconds * (more ** (math.log(seconds / quickest) / math.log(rows / least)) - 1)
+    cautious = seconds * (more**_LEAST_POWER - 1)
+    return float(max(in_proportion, learned, min(assumed, cautious)))
 
 
 def _measured(seen: Iterable[Mapping[str, Any]]) -> list[tuple[int, float]]:

@@ -53,7 +53,21 @@ def test_two_that_were_measured_tell_how_steep_it_is_for_more_rows_than_ever() -
     known = [past("DIFFERENTIAL", 1.5, rows_in=1_000_000), past("DIFFERENTIAL", 1.0, rows_in=100_000)]
     known.append(past("FULL", 8.0, bytes_read=1000 * MIB))
     # By the share alone it would be 14.3 s; no less than in proportion to a full one is expected, which is 4.7 s.
-    assert choose(Workload(1000 * MIB, 10_000_000, 5_000_000), known).why == "about 4.8 s, in full about 8.0 s"
+    assert choose(Workload(1000 * MIB, 10_000_000, 5_000_000), known).why == "about 4.7 s, in full about 8.0 s"
+    # Ten times the rows took three times as long: five times those will take a bit more than twice as long.
+    known[1] = past("DIFFERENTIAL", 0.5, rows_in=100_000)
+    assert choose(Workload(1000 * MIB, 100_000_000, 5_000_000), known).why == "about 3.2 s, in full about 8.0 s"
+
+
+def test_time_is_expected_to_grow_with_the_rows_also_if_two_refreshes_took_the_same() -> None:
+    known = [past("DIFFERENTIAL", 1.0, rows_in=1_000_000), past("DIFFERENTIAL", 1.0, rows_in=100_000)]
+    known.append(past("FULL", 8.0, bytes_read=1000 * MIB))
+    # Four times the rows, so twice the time; by the share alone it would be 2.2 s.
+    assert choose(Workload(1000 * MIB, 80_000_000, 4_000_000), known).why == "about 2.0 s, in full about 8.0 s"
+    # By the share it is hardly more.
+    assert choose(Workload(1000 * MIB, 8_000_000_000, 4_000_000), known).why == "about 1.0 s, in full about 8.0 s"
+    known[1] = past("DIFFERENTIAL", 0.0, rows_in=100_000)
+    assert choose(Workload(1000 * MIB, 80_000_000, 4_000_000), known).why == "about 2.2 s, in full about 8.0 s"
 
 
 def test_between_two_that_were_measured_a_refresh_takes_a_time_between_theirs() -> None:
