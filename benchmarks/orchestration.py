@@ -69,6 +69,9 @@ def _measure(folder: Path, sizes: tuple[int, ...]) -> None:
         "TRICKLE_SPARK_HOME": str(folder / "spark"),
         "PYICEBERG_CATALOG__TRICKLE__URI": f"sqlite:///{folder}/catalog.db",
         "PYICEBERG_CATALOG__TRICKLE__WAREHOUSE": f"file://{folder}/warehouse",
+        "AIRFLOW__TRICKLE__PRELOAD": os.environ.get("AIRFLOW__TRICKLE__PRELOAD", "True"),
+        # A file that is wrong is to be told at once, not as a DAG that never comes.
+        "AIRFLOW__TRICKLE__STRICT": "True",
     }
     with Stack(folder / "airflow", dags, env=env) as stack:
         print(f"{'tables':>7}{'what':>34}{'run s':>9}{'tasks run':>11}{'s a task':>10}", flush=True)
@@ -109,7 +112,7 @@ def _append(catalog: SqlCatalog, number: int) -> None:
 
 def _pipeline(name: str, size: int, more: str) -> str:
     tables = "".join(
-        f"  {name}_t{number}: {{query: SELECT id, value FROM s{number % 10} WHERE value > {number // 10 - 100}}}\n"
+        f'  {name}_t{number}: {{query: "SELECT id, value FROM s{number % 10} WHERE value > {number // 10 - 100}"}}\n'
         for number in range(size)
     )
     sources = ", ".join(f"s{number}" for number in range(10))

@@ -18,6 +18,16 @@ if TYPE_CHECKING:
 _HOME = "TRICKLE_SPARK_HOME"
 #: Files whose tests share the Airflow of `tests/e2e/conftest.py`.
 _SHARING = ("tests/e2e/test_airflow.py", "tests/e2e/test_cycles.py")
+#: What takes longest begins first, so that at the end no worker waits for the other.
+_LONG = (
+    "tests/e2e/test_orchestration.py",
+    "tests/tpch/test_queries.py",
+    *_SHARING,
+    "tests/operators/test_cluster.py",
+    "tests/tpch/",
+    "tests/engine/fixpoint/",
+    "tests/engine/",
+)
 
 # No test asserts a time: a busy machine is no defect. The same examples on every run; a soak looks for others.
 settings.register_profile("trickle", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -61,6 +71,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("spark")
         if item.get_closest_marker("soak"):
             item.add_marker(pytest.mark.timeout(0))  # it ends when its own time is up
+    items.sort(key=_lateness)
+
+
+def _lateness(item: pytest.Item) -> int:
+    return next((at for at, start in enumerate(_LONG) if item.nodeid.startswith(start)), len(_LONG))
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -68,6 +83,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """The tests of a file stay together, and so do those of the files that share an Airflow."""
     if config.getoption("dist") != "loadfile":
         return None  # somebody wants it otherwise
+    config.option.loadscopereorder = False  # ours is the order of the items, not how many tests a file has
     from xdist.scheduler import LoadFileScheduling
 
     class Together(LoadFileScheduling):

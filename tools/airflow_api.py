@@ -67,7 +67,16 @@ class AirflowApi:
 
     def dag_ids(self) -> list[str]:
         """All DAGs the dag-processor has found so far."""
-        return sorted(dag["dag_id"] for dag in self.call("GET", "/dags", params={"limit": 1000})["dags"])
+        return sorted(dag["dag_id"] for dag in self._all("/dags", "dags"))
+
+    def _all(self, path: str, key: str) -> list[dict[str, Any]]:
+        """All entries of a list, page by page: Airflow gives no more than a hundred at a time, whatever is asked."""
+        found: list[dict[str, Any]] = []
+        while True:
+            page = self.call("GET", path, params={"limit": 100, "offset": len(found)})
+            found += page[key]
+            if not page[key] or len(found) >= page["total_entries"]:
+                return found
 
     def dag(self, dag_id: str) -> dict[str, Any]:
         """One DAG with its details, among them ``doc_md``, ``tags`` and ``params``."""
@@ -150,7 +159,7 @@ class AirflowApi:
     def tasks(self, dag_id: str, run_id: str) -> list[dict[str, Any]]:
         """The task instances of a run in the order in which they started."""
         path = f"/dags/{dag_id}/dagRuns/{run_id}/taskInstances"
-        found: list[dict[str, Any]] = self.call("GET", path, params={"limit": 1000})["task_instances"]
+        found = self._all(path, "task_instances")
         return sorted(found, key=lambda task: (task["start_date"] or "9999", task["task_id"]))
 
     def xcom(self, dag_id: str, run_id: str, task_id: str, key: str = "return_value") -> Any:

@@ -1,5 +1,7 @@
 """One Airflow for the tests that leave it as it was: to start it and its Spark takes longer than most of them.
 
+It ends with the last test of this folder, not with the run, which it would slow down.
+
 Tests that kill parts of it, or need its folder for themselves, have fixtures of the same names.
 """
 
@@ -18,7 +20,7 @@ EXAMPLES = Path(__file__).parents[2] / "dags"
 OURS = Path(__file__).parent / "dags"
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def dags(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The examples, and pipelines that no example would be: broken, without end, with alerts."""
     folder = tmp_path_factory.mktemp("airflow") / "dags"
@@ -27,14 +29,14 @@ def dags(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def lake(dags: Path) -> SqlCatalog:
     """Plain pyiceberg over the catalog that the tasks use; empty."""
     home = dags.parent
     return SqlCatalog("trickle", uri=f"sqlite:///{home}/catalog.db", warehouse=f"file://{home}/warehouse")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def stack(dags: Path, lake: SqlCatalog) -> Iterator[Stack]:
     home = dags.parent
     env = {

@@ -124,8 +124,10 @@ def backfill(stack: Stack, first: int, last: int, reprocess: str = "none") -> No
             created = stack.api.call("POST", "/backfills", json=body)
             break
         except ApiError as error:
-            # Airflow's own database is SQLite here, which the scheduler may be writing to at this moment.
-            if "locked" not in str(error) or time.monotonic() > deadline:
+            # Airflow's own database is SQLite here, which the scheduler may be writing to at this moment. A request
+            # that failed for that may have begun a backfill of some of the days: then that one has to end first.
+            passing = ("locked", "Database error", "already a running backfill")
+            if not any(word in str(error) for word in passing) or time.monotonic() > deadline:
                 raise
             time.sleep(1)
     while stack.api.call("GET", f"/backfills/{created['id']}")["completed_at"] is None:

@@ -8,6 +8,7 @@ import os
 import random
 import shutil
 import signal
+import sqlite3
 import threading
 import time
 from collections import Counter
@@ -20,6 +21,7 @@ import psutil
 import pyarrow as pa
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.table import StaticTable
 
 from airflow_trickle.lakehouse.catalog import open_lakehouse
 from airflow_trickle.lakehouse.state import read_history
@@ -135,6 +137,41 @@ class Killer(threading.Thread):
         self.join()
 
 
+class Reader(threading.Thread):
+    """Reads the diamond as any client would, all of it at one moment, and remembers what did not fit together."""
+
+    def __init__(self, database: Path) -> None:
+        super().__init__(daemon=True)
+        self.database = database
+        self.states = 0
+        self.torn: list[dict[str, str]] = []
+        self._end = threading.Event()
+
+    def run(self) -> None:
+        before: dict[str, str] = {}
+        while not self._end.wait(0.1):
+            now = self.locations()
+            if now == before or len(now) < 3:
+                continue
+            before, self.states = now, self.states + 1
+            read = {name: StaticTable.from_metadata(place).scan().to_arrow() for name, place in now.items()}
+            counts = dict(zip(*(read["counts"].column(name).to_pylist() for name in ("k", "n")), strict=True))
+            joined = [(one["k"], one["total"], counts.get(one["k"])) for one in read["totals"].to_pylist()]
+            if Counter(joined) != rows(read["both"]) or len(joined) != len(counts):
+                self.torn.append(now)
+
+    def locations(self) -> dict[str, str]:
+        """Where the metadata of each member is, by one statement of plain SQL."""
+        asked = "SELECT table_name, metadata_location FROM iceberg_tables"
+        with contextlib.closing(sqlite3.connect(self.database, timeout=60)) as connection:
+            found = dict(connection.execute(asked).fetchall())
+        return {name: found[name] for name in ("totals", "counts", "both") if name in found}
+
+    def stop(self) -> None:
+        self._end.set()
+        self.join()
+
+
 def rows(table: pa.Table) -> Counter[tuple[Any, ...]]:
     return Counter(tuple(row.values()) for row in table.to_pylist())
 
@@ -174,6 +211,8 @@ def chaos(stack: Stack, folder: Path, ticks: int, seed: int, seconds: float = ma
     source = catalog.create_table("default.s", schema=NUMBERS)
     states: Counter[str] = Counter()
     done: Counter[str] = Counter()
+    reader = Reader(folder / "catalog.db")
+    reader.start()
     for number in range(1, ticks + 1):
         if time.monotonic() > until:
             break
@@ -196,7 +235,13 @@ def chaos(stack: Stack, folder: Path, ticks: int, seed: int, seconds: float = ma
             are_right(catalog)
     # The last one undisturbed, to come to the sources as they are.
     assert stack.api.wait_for_run("chaos", stack.api.trigger("chaos"), seconds=_SECONDS) == "success"
-    print(f"{states.total()} ticks, seed {seed}: runs {dict(states)}, killed {dict(done)}")
+    assert reader.is_alive()
+    reader.stop()
+    print(
+        f"{states.total()} ticks, seed {seed}: runs {dict(states)}, killed {dict(done)}; a reader saw {reader.states} "
+        f"states of the diamond, {len(reader.torn)} torn"
+    )
+    assert reader.torn == []
     are_right(catalog)
     nothing_twice(catalog)
     no_leftovers(catalog)

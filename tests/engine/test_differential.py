@@ -55,7 +55,7 @@ def assert_right(world: World, queries: dict[str, str] = QUERIES) -> None:
         assert world.rows(name) == world.judge(f"SELECT * FROM {name}", **queries), name
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.soak)])
 def test_tables_stay_right_over_many_changes_and_no_refresh_is_full(shop: World, seed: int) -> None:
     chance = random.Random(seed)
     shop.define(QUERIES, **DIFFERENTIAL)

@@ -179,7 +179,7 @@ OTHERS = {
 }
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.soak)])
 def test_minima_distinct_rows_and_set_operations_are_kept_too(
     world: World, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:

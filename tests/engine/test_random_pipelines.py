@@ -112,7 +112,7 @@ def followed(world: World, spark: SparkSession, seed: int, *, ticks: int, count:
     return modes
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.soak)])
 def test_random_pipelines_stay_right_tick_after_tick(
     world: World, spark: SparkSession, monkeypatch: pytest.MonkeyPatch, from_changes: None, seed: int
 ) -> None:

@@ -124,7 +124,7 @@ def test_empty_sources_give_an_empty_table(world: World) -> None:
     assert world.rows("totals") == {}
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.soak) for seed in (1, 2))])
 def test_random_changes_end_right_after_every_tick(world: World, seed: int) -> None:
     """Inserts, deletes, updates, duplicates and NULLs by plain pyiceberg; DuckDB judges."""
     chance = random.Random(seed)
