@@ -45,7 +45,7 @@ up: $(STAMP) java ## the same, and stay up until Ctrl-C
 
 .PHONY: test
 test: $(STAMP) java ## the whole test suite, with real Spark, PostgreSQL and Airflow
-	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not soak" $(ARGS)
+	$(BIN)/python -m pytest -n 2 --dist loadfile --maxfail 20 -m "not soak" $(ARGS)
 
 .PHONY: lint
 lint: $(STAMP) ## ruff and mypy
@@ -67,12 +67,14 @@ wheel-check: $(STAMP) ## build the wheel, install it without Airflow, import it
 
 .PHONY: docker-check
 docker-check: ## let Docker Compose read docker/compose.yaml, where there is one
-	@if docker compose version >/dev/null 2>&1; then \
-		env $$(sed -n 's/^\([A-Z_]*\)=.*/\1=checked/p' docker/env.example) \
-			docker compose --file docker/compose.yaml config --quiet && echo "docker/compose.yaml is good"; \
+	@if docker compose version >/dev/null 2>&1; then compose="docker compose"; \
+	elif docker-compose version >/dev/null 2>&1; then compose="docker-compose"; \
 	else \
 		echo "No Docker Compose here: docker/compose.yaml was only checked by tests/test_docker.py"; \
-	fi
+		exit 0; \
+	fi; \
+	env $$(sed -n 's/^\([A-Z_]*\)=.*/\1=checked/p' docker/env.example) \
+		$$compose --file docker/compose.yaml config --quiet && echo "docker/compose.yaml is good"
 
 .PHONY: sql-report
 sql-report: $(STAMP) java ## ask Spark and the parser about the query corpora, write docs/sql-corpora.md

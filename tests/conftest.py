@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -72,6 +72,20 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if item.get_closest_marker("soak"):
             item.add_marker(pytest.mark.timeout(0))  # it ends when its own time is up
     items.sort(key=_lateness)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """A test that ran into its time limit tells what the Spark server did, which is not used any further."""
+    report = yield
+    from tests import hanging
+
+    if hanging.is_timeout(call) and item.get_closest_marker("spark"):
+        report.sections.append(("the Spark server of the run", hanging.threads_of_the_server()))
+        hanging.end_the_server()
+    return report
 
 
 def _lateness(item: pytest.Item) -> int:

@@ -59,6 +59,7 @@ def test_every_secret_comes_from_the_environment_and_must_be_there() -> None:
     example = dict(re.findall(r"^(\w+)=(.*)$", (FOLDER / "env.example").read_text(), re.MULTILINE))
 
     assert all(rest.startswith(":-") for rest in others.values()), "either required or with a default"
+    assert example.pop("COMPOSE_PROJECT_NAME") == "airflow-trickle"
     assert required == set(example)
     assert not any(example.values()), "placeholders only"
     for service in SERVICES.values():

@@ -114,6 +114,9 @@ _JAVA_OPTIONS = (
     # A server that ran out of memory is half dead: end it, the next use starts a new one.
     "-XX:+ExitOnOutOfMemoryError",
     "-XX:-UsePerfData",
+    # A server that lives for weeks compiles new code with every new query. Where there is no more room for it, Java
+    # throws out what it needs again a moment later, and in the end only interprets: all takes many times as long.
+    "-XX:ReservedCodeCacheSize=512m",
 )
 
 LOG_SETTINGS = """\
