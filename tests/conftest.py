@@ -40,14 +40,13 @@ def pytest_configure(config: pytest.Config) -> None:
     # Whoever starts the embedded Spark in this run, in whatever home, gets the one of this folder.
     os.environ[_HOME] = tempfile.mkdtemp(prefix="trickle-test-spark-")
     if not os.environ.get("TRICKLE_TEST_COMPILED"):
-        # Thousands of queries run once each, over a handful of rows: compiling them is most of their time, for Spark
-        # as for Java. Whoever says nothing of partitions would get 200.
+        # Thousands of queries run once each, over a handful of rows: to generate code for them would be most of their
+        # time. Whoever says nothing of partitions would get 200.
         Path(os.environ[_HOME], "spark-defaults.conf").write_text(
             "spark.sql.codegen.wholeStage false\n"
             "spark.sql.codegen.factoryMode NO_CODEGEN\n"
             "spark.sql.shuffle.partitions 2\n"
-            "spark.driver.memory 3g\n"
-            "spark.driver.extraJavaOptions -XX:TieredStopAtLevel=1\n",
+            "spark.driver.memory 3g\n",
             encoding="utf-8",
         )
     # For a test run that was killed: nobody will stop its server.

@@ -271,8 +271,11 @@ class GroupRefresh:
                 f"published. If that was not meant, `trickle reset {result.table}` computes it anew.",
                 [identifier],
             )
+        # The task of a tick that was published before may run once more, after later ticks.
+        known = read_status(self.lake, [identifier]).get(identifier)
+        moment = known.effective_at if known is not None and known.effective_at is not None else self.tick.effective_at
         status = {
-            "effective_at": self.tick.effective_at,
+            "effective_at": max(moment, self.tick.effective_at),
             "error": None,
             "error_at": None,
             "metadata_location": location,

@@ -79,8 +79,9 @@ class GroupPublishing:
                 require(lake, connection, leases[outcome.identifier])
             write_prepared(lake, connection, tick_id=self.tick.tick_id, unit=self.unit, payloads=texts)
 
-    def note_idle(self, lake: Lakehouse, tick: Tick, decisions: Mapping[str, Decision]) -> None:
+    def note_idle(self, lake: Lakehouse, tick: Tick, decisions: Mapping[str, Decision]) -> bool:
         """Nothing yet: the commit of the group notes it."""
+        return True
 
 
 def _is_there(lake: Lakehouse, identifier: str, said: Mapping[str, object]) -> bool:

@@ -16,7 +16,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from airflow_trickle import clock
-from airflow_trickle.errors import TrickleError
+from airflow_trickle.errors import CommitConflict, TrickleError
 from airflow_trickle.lakehouse import staging as stagings
 from airflow_trickle.lakehouse.catalog import Lakehouse
 from airflow_trickle.lakehouse.commit import Staged, commit, require_unmoved
@@ -24,7 +24,7 @@ from airflow_trickle.lakehouse.files import delete_files, delete_folder
 from airflow_trickle.lakehouse.iterations import write_iterations
 from airflow_trickle.lakehouse.leases import Lease, require
 from airflow_trickle.lakehouse.staging import Staging
-from airflow_trickle.lakehouse.state import stored_status, write_history, write_status
+from airflow_trickle.lakehouse.state import lock_status, stored_status, write_history, write_status
 from airflow_trickle.results import Iteration, TableResult
 
 
@@ -154,6 +154,7 @@ def _note(lake: Lakehouse, connection: Connection, outcome: Outcome, lease: Leas
     if outcome.staging is not None:
         stagings.finish(lake, connection, outcome.staging)
     if outcome.status:
+        _refuse_to_go_back(lake, connection, outcome)
         write_status(lake, connection, outcome.identifier, **outcome.status)
     if outcome.action is not None:
         write_history(
@@ -175,6 +176,25 @@ def _note(lake: Lakehouse, connection: Connection, outcome: Outcome, lease: Leas
             unit=outcome.passes.unit,
             trace=outcome.passes.trace,
         )
+
+
+def _refuse_to_go_back(lake: Lakehouse, connection: Connection, outcome: Outcome) -> None:
+    """Refuse what an earlier tick has computed of a table that a later one has found to be as it should be.
+
+    That one takes no lease, since it changes no row.
+    """
+    said = stored_status(outcome.status).get("effective_at")
+    if said is None:
+        return
+    moment = clock.moment_of(said)
+    for known in lock_status(lake, connection, [outcome.identifier]):
+        if known.effective_at is not None and known.effective_at > moment:
+            raise CommitConflict(
+                f"Table {outcome.identifier} was refreshed for a tick of {said}, and meanwhile a later tick, of "
+                f"{clock.text_of(known.effective_at)}, found nothing to do for it. Nothing was published; the later "
+                f"tick counts.",
+                [outcome.identifier],
+            )
 
 
 def forget_unneeded(lake: Lakehouse, outcome: Outcome) -> None:

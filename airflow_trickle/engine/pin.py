@@ -31,6 +31,9 @@ from airflow_trickle.tick import Pin, Tick
 
 log = logging.getLogger("airflow_trickle")
 
+#: Clocks of machines that work together do not differ by so much.
+_FAR_AHEAD = timedelta(minutes=5)
+
 
 def pin(
     lake: Lakehouse, step: PinStep, tick_id: str, as_of: datetime | None = None, *, scheduled: bool = False
@@ -148,6 +151,16 @@ class _Look:
 
     def _effective(self, as_of: datetime | None) -> datetime:
         now = clock.now()
+        if self.latest is not None and self.latest.effective_at - now > _FAR_AHEAD:
+            log.warning(
+                "The latest tick of pipeline '%s' (%s) is of %s, but the clock of this machine says %s. If a clock was "
+                "wrong: tables that have seen that tick are passed over by the schedule until then. To go on now, take "
+                "them back with: trickle restate",
+                self.step.pipeline,
+                self.latest.tick_id,
+                self.latest.effective_at.isoformat(timespec="seconds"),
+                now.isoformat(timespec="seconds"),
+            )
         if as_of is not None:
             return min(as_of, now)
         # Clocks of different machines disagree a little; ticks must not.

@@ -39,8 +39,11 @@ class Publishing(Protocol):
         """Make outcomes count, or see to it that they will."""
         ...
 
-    def note_idle(self, lake: Lakehouse, tick: Tick, decisions: Mapping[str, Decision]) -> None:
-        """Note of tables with nothing to do that they have seen the tick, if nobody else does."""
+    def note_idle(self, lake: Lakehouse, tick: Tick, decisions: Mapping[str, Decision]) -> bool:
+        """Note of tables with nothing to do that they have seen the tick, if nobody else does.
+
+        False if one of them is no longer as it was when that was decided.
+        """
         ...
 
     @property
@@ -73,14 +76,14 @@ class AtOnce:
         """Commit, in one transaction."""
         commit_outcomes(lake, outcomes, leases)
 
-    def note_idle(self, lake: Lakehouse, tick: Tick, decisions: Mapping[str, Decision]) -> None:
+    def note_idle(self, lake: Lakehouse, tick: Tick, decisions: Mapping[str, Decision]) -> bool:
         """Set the moment they are of, so that no earlier tick takes them back."""
         standing = [
-            Standing(name, one.published.location, one.published.effective_at)
+            Standing(name, one.published.version.snapshot_id, one.published.effective_at)
             for name, one in decisions.items()
             if one.published is not None and one.published.effective_at is not None
         ]
-        note_seen(lake, tick.effective_at, standing)
+        return note_seen(lake, tick.effective_at, standing)
 
 
 AT_ONCE = AtOnce()

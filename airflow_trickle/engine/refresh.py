@@ -200,9 +200,11 @@ def _refresh_table(run: Refresh, unit: RefreshStep, full_refresh: bool) -> Table
     if (done := _already_done(run, decision)) is not None:
         return done
     leftovers = stagings.leftovers(run.lake, identifier=step.identifier)
-    if decision.kind in (Decision.IDLE, Decision.SKIP) and not leftovers:
-        if decision.kind == Decision.IDLE:
-            run.publishing.note_idle(run.lake, run.tick, {step.identifier: decision})
+    looked = {step.identifier: decision}
+    if not leftovers and (
+        decision.kind == Decision.SKIP
+        or (decision.kind == Decision.IDLE and run.publishing.note_idle(run.lake, run.tick, looked))
+    ):
         return _untouched(run, decision)
     with run.publishing.holding(run.lake, [step.identifier], run.holder) as leases:
         return _refresh_leased(run, unit, leases[step.identifier], full_refresh)
@@ -219,6 +221,8 @@ def _refresh_leased(run: Refresh, unit: RefreshStep, lease: Lease, full_refresh:
     stagings.clean_table(run.lake, lease, run.spark.end_left_behind)
     if decision.kind == Decision.WORK:
         return publish(run, decision, lease)
+    if decision.kind == Decision.IDLE:
+        run.publishing.note_idle(run.lake, run.tick, {run.step.identifier: decision})
     result = _untouched(run, decision)
     if decision.kind == Decision.ADVANCE:
         outcome = outcome_of(run, decision, result, kept=_still_kept(decision))

@@ -28,7 +28,7 @@ from airflow_trickle.lakehouse.commit import Staged, commit
 from airflow_trickle.lakehouse.files import delete_files
 from airflow_trickle.lakehouse.leases import WAIT_SECONDS, Lease, holding, require
 from airflow_trickle.lakehouse.rollback import stage_rollback
-from airflow_trickle.lakehouse.state import RESTATE, write_history, write_status
+from airflow_trickle.lakehouse.state import RESTATE, lock_status, write_history, write_status
 from airflow_trickle.lakehouse.tables import status as status_rows
 from airflow_trickle.plan.steps import Plan
 from airflow_trickle.results import Mode, RestatedTable, Rewind, Status, TableResult
@@ -135,6 +135,7 @@ class _Restating:
     def _note(self, connection: Connection, staged: Mapping[str, Staged]) -> None:
         for name in sorted(self.leases):
             require(self.lake, connection, self.leases[name])
+        lock_status(self.lake, connection, [past.step.identifier for past in self.found.tables])
         for past in self._touched:
             values = self._status(past, staged.get(past.step.identifier))
             known = {"name": past.step.name, "pipeline": self.plan.pipeline}

@@ -15,36 +15,43 @@ from airflow_trickle.lakehouse.tables import status
 
 @dataclass(frozen=True)
 class Standing:
-    """A stream table as somebody has seen it: where its metadata are, and of which moment it is."""
+    """A stream table as somebody has seen it: its rows, and of which moment it is.
+
+    The rows, not the place of its metadata: who expires snapshots or sets properties moves that and changes no row.
+    """
 
     identifier: str
-    location: str
+    snapshot_id: int | None
     effective_at: datetime
 
 
-def note_seen(lake: Lakehouse, moment: datetime, tables: Collection[Standing]) -> None:
-    """Note that tables are as they should be at a moment; those that are no longer as they were seen are left alone."""
+def note_seen(lake: Lakehouse, moment: datetime, tables: Collection[Standing]) -> bool:
+    """Note that tables are as they should be at a moment; what an earlier tick failed of is over with that.
+
+    Those that are no longer as they were seen are left alone; false if there is such a table.
+    """
     older = [table for table in tables if table.effective_at < moment]
     if not older:
-        return
+        return True
     as_seen = (
         update(status)
         .where(
             status.c.catalog == lake.name,
             status.c.identifier == bindparam("seen_table"),
-            status.c.metadata_location == bindparam("seen_location"),
+            status.c.snapshot_id.is_not_distinct_from(bindparam("seen_snapshot")),
             status.c.effective_at == bindparam("seen_moment"),
             status.c.frontier.is_not(None),
         )
-        .values(effective_at=clock.text_of(moment))
+        .values(effective_at=clock.text_of(moment), error=None, error_at=None)
     )
     rows = [
         {
             "seen_table": table.identifier,
-            "seen_location": table.location,
+            "seen_snapshot": table.snapshot_id,
             "seen_moment": clock.text_of(table.effective_at),
         }
         for table in sorted(older, key=lambda one: one.identifier)
     ]
     with lake.database.transaction() as connection:
-        connection.execute(as_seen, rows)
+        # One by one: drivers do not tell how many rows a list of updates has found.
+        return all([connection.execute(as_seen, row).rowcount == 1 for row in rows])

@@ -113,9 +113,12 @@ def read_status(lake: Lakehouse, identifiers: list[str] | None = None) -> dict[s
 
 def lock_status(lake: Lakehouse, connection: Connection, identifiers: list[str]) -> list[TableStatus]:
     """The status of some stream tables as a transaction sees it; nobody else changes it until that ends."""
-    query = select(status).where(status.c.catalog == lake.name, status.c.identifier.in_(identifiers))
-    rows = connection.execute(query.order_by(status.c.identifier).with_for_update()).mappings()
-    return [_status(dict(row)) for row in rows]
+    # One after the other in Python's order, as all do who write several: the database may sort names otherwise.
+    found = []
+    for identifier in sorted(identifiers):
+        query = select(status).where(status.c.catalog == lake.name, status.c.identifier == identifier)
+        found += [_status(dict(row)) for row in connection.execute(query.with_for_update()).mappings()]
+    return found
 
 
 def _blank(identifier: str) -> dict[str, Any]:

@@ -77,3 +77,14 @@ def test_a_source_that_was_taken_back_is_read_as_it_is(numbers: World) -> None:
     pinned(numbers, "first")
     numbers.outside.load_table("default.s").manage_snapshots().rollback_to_snapshot(before).commit()
     assert seen(pinned(numbers, "second", datetime.now(timezone.utc), scheduled=True)) == before
+
+
+def test_a_tick_from_a_clock_far_ahead_is_told_by_those_after_it(
+    numbers: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    with monkeypatch.context() as held:
+        held.setattr(clock, "now", lambda: datetime.now(timezone.utc) + timedelta(days=2))
+        pinned(numbers, "ahead")
+    assert caplog.text == ""
+    pinned(numbers, "scheduled", clock.now(), scheduled=True)
+    assert "The latest tick of pipeline 'p' (p/ahead) is of " in caplog.text

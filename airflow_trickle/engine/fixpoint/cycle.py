@@ -67,9 +67,10 @@ def refresh_cycle(
     if (done := _already_done(run, decision)) is not None:
         return done
     left = [one for name in tables for one in stagings.leftovers(lake, identifier=name)]
-    if decision.kind in (Decision.IDLE, Decision.SKIP) and not left:
-        if decision.kind == Decision.IDLE:
-            publishing.note_idle(lake, tick, decision.tables)
+    if not left and (
+        decision.kind == Decision.SKIP
+        or (decision.kind == Decision.IDLE and publishing.note_idle(lake, tick, decision.tables))
+    ):
         return _untouched(run, decision)
     with publishing.holding(lake, list(tables), run.first.holder) as leases:
         # Somebody may have suspended a table between the first look and the lease.
@@ -88,6 +89,8 @@ def refresh_cycle(
         point.discard()
         if decision.kind == Decision.ADVANCE:
             _advance(run, decision, leases)
+        elif decision.kind == Decision.IDLE:
+            publishing.note_idle(lake, tick, decision.tables)
         return _untouched(run, decision)
 
 

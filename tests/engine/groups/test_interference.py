@@ -223,3 +223,31 @@ def test_what_was_staged_for_a_query_that_was_put_back_is_not_published(
     assert states(shop) == before
     are_right(shop)
     nothing_is_left(shop)
+
+
+def test_a_commit_that_is_cleared_late_does_not_open_the_way_for_an_earlier_tick(shop: World) -> None:
+    shop.append("s", {"k": 1, "x": 5})
+    good = shop.outside.load_table("default.s").metadata.current_snapshot_id
+    assert good is not None
+    first = staged_for(shop, "p/first")
+    with task(shop, first) as one:
+        one.commit()
+        one.cleanup()
+    shop.append("s", {"k": 1, "x": 7})
+    failed = pinned(shop, "p/failed")  # it came to none of its tables; then the source was put right
+    shop.outside.load_table("default.s").manage_snapshots().rollback_to_snapshot(good).commit()
+    assert not any(result.changed for result in shop.tick().values())
+    with opened(shop) as lake:
+        before = {name: status.effective_at for name, status in read_status(lake).items()}
+    with task(shop, first) as one:
+        one.commit()
+        one.cleanup()
+    with opened(shop) as lake:
+        assert {name: status.effective_at for name, status in read_status(lake).items()} == before
+    with task(shop, failed) as one:
+        skipped = one.begin()
+        one.cleanup()
+    assert skipped is not None
+    assert {result.reason for result in skipped} == {"b: a later tick has already brought it further"}
+    are_right(shop)
+    nothing_is_left(shop)
