@@ -145,6 +145,11 @@ def _unwrapped(text: str) -> str:
     return text.strip() if found is None else text.strip()[found.end() :]
 
 
+def fails_inside_spark(error: Exception) -> bool:
+    """Whether Spark says that the fault is its own: its planner has made something that cannot be."""
+    return "[INTERNAL_ERROR" in str(cause_of(error))
+
+
 def fails_on_rows(error: Exception) -> bool:
     """Whether an error comes from what is in some rows: a division by zero, a bad cast, two rows for one value."""
     from pyspark.errors import (

@@ -11,7 +11,7 @@ from airflow_trickle.engine.choose import LOOKED_AT, Choice, Workload, choose
 from airflow_trickle.engine.decide import PARTED_ANEW, Decision
 from airflow_trickle.engine.delta.context import LINES_FAIL
 from airflow_trickle.engine.differential import ChangeFinder
-from airflow_trickle.engine.failures import fails_on_rows
+from airflow_trickle.engine.failures import fails_inside_spark, fails_on_rows
 from airflow_trickle.engine.full import Difference, difference, netted, shaped
 from airflow_trickle.engine.kept import Kept, superfluous, valid
 from airflow_trickle.engine.kept import written as kept_lines
@@ -161,11 +161,10 @@ def _from_changes(work: Work) -> tuple[_Way, _Found | None]:
         except NotInBlocks as error:
             why = error.why
         except Exception as error:
-            if asked or not fails_on_rows(error):
+            why = None if asked else _beside_the_query(error)
+            if why is None:
                 raise
-            # Rows of before meet rows of after on the way; the query itself may well run.
             log.warning("%s: computing its change failed, so it is computed in full: %s", step.name, error)
-            why = "computing the change failed on rows that the query itself may not have"
         else:
             changed = sum(one.rows for one in inputs.values())
             expected = f" ({choice.why})" if choice.why else ""
@@ -177,6 +176,16 @@ def _from_changes(work: Work) -> tuple[_Way, _Found | None]:
             f"was published. Set refresh_mode: AUTO to have it recomputed in full when needed."
         )
     return full(f"AUTO: full because {why}")
+
+
+def _beside_the_query(error: Exception) -> str | None:
+    """Why the change could not be computed, if the query itself may well run."""
+    if fails_on_rows(error):
+        # Rows of before meet rows of after on the way.
+        return "computing the change failed on rows that the query itself may not have"
+    if fails_inside_spark(error):
+        return "Spark failed of an internal error when it computed the change"
+    return None
 
 
 def _chosen(run: Refresh, inputs: dict[str, ChangedInput]) -> Choice:

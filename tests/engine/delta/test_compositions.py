@@ -8,6 +8,7 @@ from collections import Counter
 from random import Random
 
 import pytest
+from pyspark.errors import PySparkException
 from pyspark.sql.types import IntegerType, StructField, StructType
 
 from airflow_trickle.algebra.references import parse_query
@@ -53,11 +54,18 @@ def test_the_change_of_random_queries_is_exact_for_as_long_as_one_likes(spark, c
     until = time.monotonic() + float(os.environ.get("TRICKLE_SOAK_SECONDS", "600"))
     seed = int(os.environ.get("TRICKLE_SOAK_SEED", str(time.time_ns() % 10**9)))
     first, outcomes = seed, Counter()
+    crashed = {}
     while time.monotonic() < until:
-        outcomes[judged(spark, seed, tidy=True)] += 1
+        try:
+            outcomes[judged(spark, seed, tidy=True)] += 1
+        except PySparkException as error:
+            # No wrong row, and the others are still to be looked at.
+            outcomes["Spark failed"] += 1
+            crashed[seed] = f"{random_query(Random(seed)).spark}: {str(error).splitlines()[0][:300]}"
         seed += 1
     with capsys.disabled():
         good = outcomes["ok"] + outcomes["ok, by kept lines"]
         print(f"\nseeds {first} to {seed - 1}: {good} of {seed - first} queries from changes, all exact")
         for why, count in outcomes.most_common():
             print(f"  {count:6} {why}")
+    assert not crashed, crashed
