@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 from airflow_trickle.engine.choose import Workload, choose, why_not_retract
@@ -47,6 +48,19 @@ def test_more_changed_rows_than_ever_are_expected_to_take_longer() -> None:
     known = [past("DIFFERENTIAL", 1.0, rows_in=1000), past("FULL", 8.0, bytes_read=1000 * MIB)]
     assert choose(Workload(1000 * MIB, 10_000_000, 100_000), known).why == "about 1.3 s, in full about 8.0 s"
     assert choose(Workload(1000 * MIB, 10_000_000, 5_000_000), known).full
+
+
+def test_rows_that_only_come_are_expected_to_cost_less_than_rows_that_go_too() -> None:
+    grown, moved = SimpleNamespace(only_grew=True), SimpleNamespace(only_grew=False)
+    for one in (grown, moved):
+        one.nothing, one.rows = False, 5_000_000
+        one.after = SimpleNamespace(size=1000 * MIB, files=[SimpleNamespace(record_count=15_000_000)])
+    known = [past("DIFFERENTIAL", 0.5), past("FULL", 20.0, bytes_read=1000 * MIB)]
+    query = "SELECT a FROM t"
+    growth = choose(Workload.of({"t": grown}, query), known)  # type: ignore[dict-item]
+    assert (growth.full, growth.why) == (False, "about 17.2 s, in full about 20.0 s")
+    assert choose(Workload.of({"t": grown, "u": moved}, query), known).full  # type: ignore[dict-item]
+    assert Workload.of({"t": grown}, "SELECT rank() OVER (ORDER BY a) FROM t").times_share == 100  # type: ignore[dict-item]
 
 
 def test_two_that_were_measured_tell_how_steep_it_is_for_more_rows_than_ever() -> None:
