@@ -24,9 +24,9 @@ _SMALL = 24 * _MIB
 #: refresh the share of the rows that have changed, several times.
 _FIXED = 0.5
 _TIMES_SHARE = 4.0
-#: If rows only came: nothing has to be found that goes. Seen with half as many rows again: 1.3 to 1.5 times over 60
-#: million rows, 1.2 to 2.9 times over 6 million (benchmarks/RESULTS.md).
-_TIMES_SHARE_OF_GROWTH = 2.5
+#: If rows only came: nothing has to be found that goes. Seen with half as many rows again: 1.0 to 2.2 times over 60
+#: million rows, 1.4 to 2.9 times over 6 million (benchmarks/RESULTS.md).
+_TIMES_SHARE_OF_GROWTH = 2.0
 #: A window is computed anew for all rows that share a partition with a changed one.
 _TIMES_SHARE_OF_WINDOWS = 100.0
 #: Refreshes of which one had so many times the rows of the other tell how steep it is: by which power of the rows the
