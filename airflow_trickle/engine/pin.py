@@ -155,11 +155,13 @@ class _Look:
             log.warning(
                 "The latest tick of pipeline '%s' (%s) is of %s, but the clock of this machine says %s. If a clock was "
                 "wrong: tables that have seen that tick are passed over by the schedule until then. To go on now, take "
-                "them back with: trickle restate",
+                "them back with `trickle restate %s --to TIME`, and run no tick by hand before that moment: it would "
+                "be of a later one.",
                 self.step.pipeline,
                 self.latest.tick_id,
                 self.latest.effective_at.isoformat(timespec="seconds"),
                 now.isoformat(timespec="seconds"),
+                self.step.pipeline,
             )
         if as_of is not None:
             return min(as_of, now)

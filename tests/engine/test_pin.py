@@ -88,3 +88,4 @@ def test_a_tick_from_a_clock_far_ahead_is_told_by_those_after_it(
     assert caplog.text == ""
     pinned(numbers, "scheduled", clock.now(), scheduled=True)
     assert "The latest tick of pipeline 'p' (p/ahead) is of " in caplog.text
+    assert "`trickle restate p --to TIME`" in caplog.text
