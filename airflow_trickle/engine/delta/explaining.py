@@ -107,7 +107,7 @@ class ExplainingBench:
         return self._asked.frame(sql)
 
     def _step(self, sql: str, about: str, *, kept: bool) -> str:
-        wanted, count = _name_of(about)
+        wanted, count = name_of_step(about)
         name = self._names.give(wanted, count=count)
         self._asked.frame(sql).createOrReplaceTempView(name)
         self._views.append(name)
@@ -115,7 +115,7 @@ class ExplainingBench:
         return name
 
 
-def _name_of(about: str) -> tuple[str, bool]:
+def name_of_step(about: str) -> tuple[str, bool]:
     for pattern, name in _NAMED:
         found = pattern.fullmatch(about)
         if found is not None:

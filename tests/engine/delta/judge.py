@@ -11,7 +11,17 @@ import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_type
-from pyspark.sql.types import ArrayType, LongType, StructField, StructType
+from pyspark.sql.types import (
+    ArrayType,
+    DataType,
+    DecimalType,
+    DoubleType,
+    IntegerType,
+    LongType,
+    StringType,
+    StructField,
+    StructType,
+)
 
 from airflow_trickle.algebra.references import parse_query
 from airflow_trickle.blocks.check import blocks_of
@@ -21,8 +31,19 @@ from airflow_trickle.engine.delta.program import change_of
 from airflow_trickle.engine.delta.ranges import Ranges, ranges_of_rows
 from airflow_trickle.engine.zset import WEIGHT
 from airflow_trickle.spark.active import activated
+from tests.engine.delta.golden import Table
 
 _NESTED = (ArrayType, StructType)
+_TYPES: dict[str, DataType] = {
+    "INT": IntegerType(),
+    "BIGINT": LongType(),
+    "STRING": StringType(),
+    "DECIMAL(10,2)": DecimalType(10, 2),
+    "DECIMAL(15,2)": DecimalType(15, 2),
+    "DOUBLE": DoubleType(),
+    "ARRAY<STRING>": ArrayType(StringType()),
+    "STRUCT<k: INT, v: INT>": StructType([StructField("k", IntegerType()), StructField("v", IntegerType())]),
+}
 Row = tuple[Any, ...]
 Rows = dict[str, list[Row]]
 
@@ -42,6 +63,8 @@ class Case:
     kept: bool = False
     #: By view of a state: the ranges of its rows.
     ranges: dict[str, dict[str, Ranges]] = field(default_factory=dict)
+    #: The states of its tables, where somebody has loaded them.
+    states: dict[str, Views] | None = None
 
 
 class NotAQuery(Exception):
@@ -71,15 +94,18 @@ def change(spark: Any, case: Case, *, kept: bool = False, tidy: bool = False) ->
 def _change(spark: Any, case: Case, views: list[str], *, kept: bool) -> tuple[Counter[Row], Counter[Row]]:
     query = parse_query(case.query)
     assert query.problems == (), query.problems
-    states = {name: _states(spark, case, name, views) for name in case.types}
+    states = case.states or {name: _states(spark, case, name, views) for name in case.types}
+    old, new = (_over(query, states, version) for version in (Version.OLD, Version.NEW))
     try:
-        old, new = (spark.sql(_over(query, states, version)) for version in (Version.OLD, Version.NEW))
-        before = old.collect()
+        # Both in one job.
+        both = spark.sql(f"SELECT 0 AS __after, * FROM ({old}) UNION ALL SELECT 1, * FROM ({new})")
+        rows, schema = both.collect(), StructType(both.schema.fields[1:])
     except PySparkException as error:
         raise NotAQuery from error
-    view = _view(spark, f"p{id(case)}", before, old.schema, views)
-    types = tuple(column.dataType.simpleString() for column in old.schema.fields)
-    published = Published(view, tuple(column.name for column in old.schema.fields), types)
+    before = [tuple(row)[1:] for row in rows if row[0] == 0]
+    view = _view(spark, f"p{id(case)}", before, schema, views)
+    types = tuple(column.dataType.simpleString() for column in schema.fields)
+    published = Published(view, tuple(column.name for column in schema.fields), types)
     tallies = Tallies()
     if kept:
         tallies.lines = _lines(spark, case, published, _turned(spark, case, states, views), views)
@@ -89,7 +115,7 @@ def _change(spark: Any, case: Case, views: list[str], *, kept: bool) -> tuple[Co
     if case.sql is not None:
         for row in bench.frame(case.sql).collect():
             found[_hashable(row[:-1])] += row[-1]
-    wanted = Counter(_hashable(row) for row in new.collect())
+    wanted = Counter(_hashable(tuple(row)[1:]) for row in rows if row[0] == 1)
     if tallies.folded is not None:
         case.kept = True
         lines = _lines(spark, case, published, {name: replace(one, grows=False) for name, one in states.items()}, views)
@@ -146,21 +172,38 @@ def _over(query: Any, states: dict[str, Views], version: Version) -> str:
 
 
 def _states(spark: Any, case: Case, name: str, views: list[str]) -> Views:
-    schema, number = case.types[name], id(case)
-    old, new, delta = (f"{name}_{state}_{number}" for state in ("old", "new", "delta"))
-    for view, rows in ((old, case.before[name]), (new, case.after[name])):
+    rows = case.before[name], case.after[name]
+    found, ranges = load_states(spark, f"{name}_{id(case)}", case.types[name], *rows, views=views)
+    case.ranges.update(ranges)
+    return found
+
+
+def load_states(
+    spark: Any, name: str, schema: StructType, before: list[Row], after: list[Row], *, views: list[str] | None = None
+) -> tuple[Views, dict[str, dict[str, Ranges]]]:
+    """Views of the rows before, after and of the change, and by view the ranges of its rows."""
+    views = [] if views is None else views
+    old, new, delta = (f"{name}_{state}" for state in ("old", "new", "delta"))
+    ranges = {}
+    for view, rows in ((old, before), (new, after)):
         _view(spark, view, rows, schema, views)
-        case.ranges[view] = _ranges(rows, schema)
-    net = Counter(case.after[name])
-    net.subtract(case.before[name])
-    changes = [(*row, count) for row, count in net.items() if count]
+        ranges[view] = _ranges(rows, schema)
+    net = Counter(_hashable(row) for row in after)
+    net.subtract(_hashable(row) for row in before)
+    originals = {_hashable(row): row for row in (*before, *after)}
+    changes = [(*originals[row], count) for row, count in net.items() if count]
     types = {column.name.lower(): column.dataType.simpleString() for column in schema.fields}
     if not changes:
-        return Views(new, new, None, types=types)
+        return Views(new, new, None, types=types), ranges
     weighted = StructType([*schema.fields, StructField(WEIGHT, LongType())])
     _view(spark, delta, changes, weighted, views)
-    case.ranges[delta] = _ranges(changes, schema)
-    return Views(old, new, delta, grows=all(row[-1] > 0 for row in changes), types=types)
+    ranges[delta] = _ranges(changes, schema)
+    return Views(old, new, delta, grows=all(row[-1] > 0 for row in changes), types=types), ranges
+
+
+def schema_of(table: Table) -> StructType:
+    """The columns of an input of golden cases."""
+    return StructType([StructField(name, _TYPES[kind]) for name, kind in table.columns.items()])
 
 
 def _ranges(rows: list[Any], schema: StructType) -> dict[str, Ranges]:
@@ -171,7 +214,10 @@ def _ranges(rows: list[Any], schema: StructType) -> dict[str, Ranges]:
 
 
 def _hashable(row: Any) -> Row:
-    return tuple(tuple(value) if isinstance(value, list) else value for value in row)
+    return tuple(
+        tuple(value) if isinstance(value, list) else tuple(value.values()) if isinstance(value, dict) else value
+        for value in row
+    )
 
 
 def _view(spark: Any, name: str, rows: list[Any], schema: StructType, views: list[str]) -> str:

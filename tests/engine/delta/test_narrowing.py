@@ -5,26 +5,31 @@ from __future__ import annotations
 import re
 
 import pytest
-from pyspark.sql import SparkSession
-from pyspark.sql.types import IntegerType, LongType, StructField, StructType
-
 from airflow_trickle.blocks.shapes import NotInBlocks
-from tests.engine.delta.judge import Case, Rows, change
+from tests.engine.delta.duckdb_judge import DuckDBJudge, Rows
+from tests.engine.delta.golden import Table
 
-T = StructType([StructField("k", IntegerType()), StructField("v", IntegerType())])
-U = StructType([StructField("k", IntegerType()), StructField("w", IntegerType()), StructField("big", LongType())])
+TABLES = {
+    "t": Table("t", {"k": "INT", "v": "INT"}),
+    "u": Table("u", {"k": "INT", "w": "INT", "big": "BIGINT"}),
+    "s": Table("s", {"k": "INT", "t": "STRUCT<k: INT, v: INT>"}),
+}
 
 BEFORE: Rows = {"t": [(1, 1), (2, 2), (500, 3), (None, 4)], "u": [(1, 10, 1), (2, 20, 2), (500, 30, 500)]}
 #: Rows of t with key 2 come and go; u stays.
 AFTER: Rows = {"t": [(1, 1), (2, 7), (500, 3), (None, 4)], "u": BEFORE["u"]}
 
 
-def sql_of(spark: SparkSession, query: str, before: Rows = BEFORE, after: Rows = AFTER) -> str:
+@pytest.fixture(scope="module")
+def judge() -> DuckDBJudge:
+    return DuckDBJudge(TABLES)
+
+
+def sql_of(judge: DuckDBJudge, query: str, before: Rows = BEFORE, after: Rows = AFTER) -> str:
     """The SQL of the change, which is checked to be right."""
-    case = Case(query, {"t": T, "u": U}, before, after)
-    found, wanted = change(spark, case)
-    assert found == wanted
-    return " ".join([str(case.sql), *case.steps])
+    verdict = judge.judge(query, before, after)
+    assert verdict.found == verdict.wanted
+    return " ".join([str(verdict.sql), *verdict.steps])
 
 
 def within(column: str) -> str:
@@ -47,8 +52,8 @@ def within(column: str) -> str:
         ("SELECT k, sum(v) AS s, collect_set(v) AS c FROM t GROUP BY k", "(k)"),
     ],
 )
-def test_a_range_of_changed_keys_is_said_of_their_partners(spark: SparkSession, query: str, column: str) -> None:
-    assert re.search(within(column), sql_of(spark, query)), query
+def test_a_range_of_changed_keys_is_said_of_their_partners(judge: DuckDBJudge, query: str, column: str) -> None:
+    assert re.search(within(column), sql_of(judge, query)), query
 
 
 @pytest.mark.parametrize(
@@ -66,15 +71,15 @@ def test_a_range_of_changed_keys_is_said_of_their_partners(spark: SparkSession, 
         "SELECT t.v, u.w FROM t JOIN u ON t.k <=> u.k",
     ],
 )
-def test_where_a_range_does_not_follow_nothing_is_said(spark: SparkSession, query: str) -> None:
-    assert not re.search(r">= 2 AND", sql_of(spark, query)), query
+def test_where_a_range_does_not_follow_nothing_is_said(judge: DuckDBJudge, query: str) -> None:
+    assert not re.search(r">= 2 AND", sql_of(judge, query)), query
 
 
-def test_a_null_among_the_changed_keys_is_no_partner_but_is_a_group(spark: SparkSession) -> None:
+def test_a_null_among_the_changed_keys_is_no_partner_but_is_a_group(judge: DuckDBJudge) -> None:
     after: Rows = {"t": [*BEFORE["t"], (None, 9), (2, 9)], "u": BEFORE["u"]}
-    joined = sql_of(spark, "SELECT t.v, u.w FROM t JOIN u ON t.k = u.k", after=after)
+    joined = sql_of(judge, "SELECT t.v, u.w FROM t JOIN u ON t.k = u.k", after=after)
     assert "IS NULL" not in joined
-    grouped = sql_of(spark, "SELECT k, collect_set(v) AS c, sum(v) AS s FROM t GROUP BY k", after=after)
+    grouped = sql_of(judge, "SELECT k, collect_set(v) AS c, sum(v) AS s FROM t GROUP BY k", after=after)
     assert "OR (k) IS NULL" in grouped
 
 
@@ -97,28 +102,26 @@ GROWN: Rows = {"t": [*BEFORE["t"], (900, 1), (901, 2), (None, 5)], "u": [*BEFORE
         ("SELECT t.v FROM t WHERE t.k NOT IN (SELECT u.k FROM u)", 3),
     ],
 )
-def test_terms_that_by_the_metadata_have_no_rows_are_left_out(spark: SparkSession, query: str, terms: int) -> None:
-    case = Case(query, {"t": T, "u": U}, BEFORE, GROWN)
-    found, wanted = change(spark, case)
-    assert found == wanted
-    assert str(case.sql).count(" UNION ALL ") == terms - 1, case.sql
+def test_terms_that_by_the_metadata_have_no_rows_are_left_out(judge: DuckDBJudge, query: str, terms: int) -> None:
+    verdict = judge.judge(query, BEFORE, GROWN)
+    assert verdict.found == verdict.wanted
+    assert str(verdict.sql).count(" UNION ALL ") == terms - 1, verdict.sql
 
 
-def test_terms_are_left_out_only_if_the_other_side_cannot_meet_them(spark: SparkSession) -> None:
+def test_terms_are_left_out_only_if_the_other_side_cannot_meet_them(judge: DuckDBJudge) -> None:
     late = {"t": [*BEFORE["t"], (900, 1), (2, 9)], "u": [*BEFORE["u"], (900, 11, 1)]}
-    case = Case("SELECT t.v, u.w FROM t JOIN u ON t.k = u.k", {"t": T, "u": U}, BEFORE, late)
-    found, wanted = change(spark, case)
-    assert found == wanted
-    assert (9, 20) in wanted
+    verdict = judge.judge("SELECT t.v, u.w FROM t JOIN u ON t.k = u.k", BEFORE, late)
+    assert verdict.found == verdict.wanted
+    assert (9, 20) in verdict.wanted
     # An old row of u that goes meets the old rows of t.
     gone = {"t": GROWN["t"], "u": GROWN["u"][1:]}
-    case = Case("SELECT t.v, u.w FROM t LEFT JOIN u ON t.k = u.k", {"t": T, "u": U}, BEFORE, gone)
-    found, wanted = change(spark, case)
-    assert found == wanted
-    assert (1, None) in wanted
+    verdict = judge.judge("SELECT t.v, u.w FROM t LEFT JOIN u ON t.k = u.k", BEFORE, gone)
+    assert verdict.found == verdict.wanted
+    assert (1, None) in verdict.wanted
 
 
-STRUCT = StructType([StructField("k", IntegerType()), StructField("t", T)])
+def struct(k: int, v: int) -> dict[str, int]:
+    return {"k": k, "v": v}
 
 
 @pytest.mark.parametrize(
@@ -130,22 +133,21 @@ STRUCT = StructType([StructField("k", IntegerType()), StructField("t", T)])
         "SELECT 1 FROM s WHERE s.k = t.k",
     ],
 )
-def test_a_name_inside_a_subquery_is_not_taken_for_one_outside(spark: SparkSession, subquery: str) -> None:
+def test_a_name_inside_a_subquery_is_not_taken_for_one_outside(judge: DuckDBJudge, subquery: str) -> None:
     query = f"SELECT t.v FROM t WHERE EXISTS ({subquery})"
-    types = {"t": T, "u": U, "s": STRUCT}
-    before: Rows = {"t": [(5, 5)], "u": [(1, 10, 1)], "s": [(2, (2, 1)), (9, (3, 1))]}
+    before: Rows = {"t": [(5, 5)], "u": [(1, 10, 1)], "s": [(2, struct(2, 1)), (9, struct(3, 1))]}
     for after in (
         {**before, "t": [(5, 5), (77, 7)]},
-        {**before, "s": [(9, (3, 1))]},
-        {**before, "s": [(9, (3, 1)), (4, (4, 4))], "u": [(1, 10, 1), (2, 20, 2)]},
+        {**before, "s": [(9, struct(3, 1))]},
+        {**before, "s": [(9, struct(3, 1)), (4, struct(4, 4))], "u": [(1, 10, 1), (2, 20, 2)]},
     ):
-        found, wanted = change(spark, Case(query, types, before, after))
-        assert found == wanted, (subquery, after)
+        verdict = judge.judge(query, before, after)
+        assert verdict.found == verdict.wanted, (subquery, after)
 
 
-def test_a_changed_subquery_in_on_of_an_outer_join_is_refused(spark: SparkSession) -> None:
+def test_a_changed_subquery_in_on_of_an_outer_join_is_refused(judge: DuckDBJudge) -> None:
     query = "SELECT t.k, u.w FROM t LEFT JOIN u ON t.k = u.k AND EXISTS (SELECT 1 FROM s WHERE s.k = u.k)"
     before: Rows = {"t": [(1, 1)], "u": [(1, 7, 1)], "s": []}
-    after: Rows = {**before, "s": [(1, (1, 1))]}
+    after: Rows = {**before, "s": [(1, struct(1, 1))]}
     with pytest.raises(NotInBlocks, match="a subquery in ON of a join that is not an inner one"):
-        change(spark, Case(query, {"t": T, "u": U, "s": STRUCT}, before, after))
+        judge.judge(query, before, after)

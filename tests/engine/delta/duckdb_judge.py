@@ -1,0 +1,278 @@
+"""Judges delta rules on DuckDB: rows before plus change must be what the query itself gives afterwards."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from random import Random
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+from airflow_trickle.algebra.references import ParsedQuery, parse_query
+from airflow_trickle.blocks.check import blocks_of
+from airflow_trickle.blocks.layout import laid_out
+from airflow_trickle.engine.delta.context import Change, Context, InputViews, Published, Tallies, Version, Views
+from airflow_trickle.engine.delta.explaining import Names
+from airflow_trickle.engine.delta.program import change_of
+from airflow_trickle.engine.delta.ranges import ranges_of_rows
+from airflow_trickle.engine.zset import WEIGHT, quoted
+from tests.engine.delta.duckdb_executor import DuckDBExecutor
+from tests.engine.delta.golden import GoldenCase, Table, tables
+
+Row = tuple[Any, ...]
+Rows = dict[str, list[Row]]
+
+#: What a column may hold: few values, so that there are duplicates, partners and empty groups.
+_VALUES: dict[str, list[Any]] = {
+    "INT": [None, 0, 1, 2, 3, 5],
+    "BIGINT": [None, 5, 2**62, -(2**61)],
+    "STRING": [None, "x", "y", "X"],
+    "DECIMAL(10,2)": [None, Decimal("1.50"), Decimal("2.00"), Decimal("-3.25")],
+    "DECIMAL(15,2)": [None, Decimal("1.10"), Decimal("2.05")],
+    "DOUBLE": [None, 0.1, 0.2, 1e17, -1e17],
+    "ARRAY<STRING>": [None, [], ["x"], ["x", "y", "x"]],
+    "STRUCT<k: INT, v: INT>": [{"k": 9, "v": 9}],
+}
+#: By column, where its type alone would be too tame.
+_SPECIAL: dict[str, list[Any]] = {
+    "a.v": [None, 0, 1, 5],
+    "t.k": [None, 1, 2, 3],
+    "t.g": [None, "a", "b"],
+    "t.v": [None, Decimal("0.01"), Decimal("-99999999.99"), Decimal("33.33")],
+    "t.i": [None, -(2**31), 7],
+    "u.k": [None, 1, 2, 3],
+}
+_ARROW = {
+    "INT": pa.int32(),
+    "BIGINT": pa.int64(),
+    "STRING": pa.string(),
+    "DECIMAL(10,2)": pa.decimal128(10, 2),
+    "DECIMAL(15,2)": pa.decimal128(15, 2),
+    "DOUBLE": pa.float64(),
+    "ARRAY<STRING>": pa.list_(pa.string()),
+    "STRUCT<k: INT, v: INT>": pa.struct([("k", pa.int32()), ("v", pa.int32())]),
+}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What rows and change give, what they should give, and how the change was computed."""
+
+    found: Counter[Row]
+    wanted: Counter[Row]
+    sql: str | None
+    #: What was computed on the way.
+    steps: tuple[str, ...]
+    #: The state after the refresh, as refreshed and as computed anew; None if none was used.
+    state: tuple[Counter[Row], Counter[Row]] | None = None
+
+
+def random_rows(random: Random, table: Table, count: int) -> list[Row]:
+    """Rows of a table."""
+    columns = [_SPECIAL.get(f"{table.name}.{name}", _VALUES[kind]) for name, kind in table.columns.items()]
+    return [tuple(random.choice(values) for values in columns) for _ in range(count)]
+
+
+def changed_rows(random: Random, table: Table, rows: list[Row], *, grows: bool) -> list[Row]:
+    """Some rows go, some come, some are updated; sometimes all go. With ``grows`` they only come."""
+    came = random_rows(random, table, random.randrange(1, 5))
+    if grows:
+        return [*rows, *came]
+    if random.randrange(8) == 0:
+        return []
+    return [row for row in rows if random.random() < 0.75] + came
+
+
+class DuckDBJudge:
+    """Runs golden cases; one connection serves many of them."""
+
+    def __init__(self, inputs: Mapping[str, Table] | None = None) -> None:
+        self._tables = inputs or tables()
+        # One thread: the rows are few, and a sum of doubles is then the same each time.
+        self._connection = duckdb.connect(config={"threads": 1})
+
+    def random_states(self, case: GoldenCase, random: Random) -> Iterable[tuple[Rows, Rows]]:
+        """The inputs of a case before and after a change, again and again, each from where the last one ended."""
+        names = sorted({ref.name.lower() for ref in parse_query(case.query).references})
+        before = {name: random_rows(random, self._tables[name], random.randrange(9)) for name in names}
+        while True:
+            after = {
+                name: changed_rows(random, self._tables[name], rows, grows=case.changed[name])
+                if name in case.changed
+                else rows
+                for name, rows in before.items()
+            }
+            yield before, after
+            before = after
+
+    def judge(self, text: str, before: Rows, after: Rows, *, state: bool = False) -> Verdict:
+        """Refreshes a query from one change, with auxiliary state if that is asked for, and computes it anew."""
+        query, executor = _understood(text), self._executor()
+        states = {name: self._states(executor, name, before[name], after[name]) for name in before}
+        published = self._publish(executor, query, states)
+        was = executor.rows(f"SELECT * FROM {published.rows}")
+        wanted = executor.rows(_over(query, states, Version.NEW))
+        tallies = Tallies()
+        if state:
+            back = {name: Views(one.new, one.old, one.delta, types=one.types) for name, one in states.items()}
+            tallies.lines = "state_before" if self._state(executor, query, back, published, "state_before") else None
+        change = _change(executor, query, states, published, tallies)
+        found = _bag(was)
+        for row in executor.rows(change.sql) if change is not None else ():
+            found[_hashable(row[: len(published.columns)])] += row[len(published.columns)]
+        kept = None
+        if tallies.folded is not None:
+            self._state(executor, query, states, published, "state_after")
+            columns = ", ".join(quoted(one.name) for one in executor.columns(tallies.folded))
+            kept = _bag(executor.rows(tallies.folded)), _bag(executor.rows(f"SELECT {columns} FROM state_after"))
+        steps = tuple(f"{step.name}: {step.about}: {step.sql}" for step in executor.steps)
+        there = Counter({row: count for row, count in found.items() if count})
+        return Verdict(there, _bag(wanted), change.sql if change is not None else None, steps, kept)
+
+    def explain(self, case: GoldenCase) -> str:
+        """The SQL by which a change of a case is computed, as its file shows it."""
+        query = _understood(case.query)
+        executor = self._executor(Names(case.query))
+        assert executor.names is not None
+        names = sorted({ref.name.lower() for ref in query.references})
+        states = {name: self._named_states(executor, name, case) for name in names}
+        published = self._publish(executor, query, states, executor.names.give("published"))
+        shown, tallies = list[tuple[str, str]](), Tallies()
+        if case.state:
+            name = executor.names.give("state")
+            sql = self._state(executor, query, states, published, name)
+            if sql is None:
+                return "-- expect no state"
+            tallies.lines = name
+            shown.append(("state, kept beside the table", executor.names.shown(sql)))
+            executor.steps.clear()
+        change = _change(executor, query, states, published, tallies)
+        shown += [
+            (f"{step.name}, {'computed once' if step.kept else 'a view'}: {step.about}", step.sql)
+            for step in executor.steps
+        ]
+        if change is None:
+            return "\n".join([*(_section(*one) for one in shown), "-- expect no change"])
+        executor.columns(change.sql)  # it is accepted
+        return "\n".join(_section(*one) for one in [*shown, ("change", executor.names.shown(change.sql))])
+
+    def _executor(self, names: Names | None = None) -> DuckDBExecutor:
+        for kind, name in self._connection.execute(
+            "SELECT 'VIEW', view_name FROM duckdb_views() WHERE NOT internal "
+            "UNION ALL SELECT 'TABLE', table_name FROM duckdb_tables()"
+        ).fetchall():
+            self._connection.execute(f'DROP {kind} "{name}"')
+        return DuckDBExecutor(self._connection, names)
+
+    def _states(self, executor: DuckDBExecutor, name: str, before: list[Row], after: list[Row]) -> Views:
+        table = self._tables[name]
+        types = {column.lower(): kind.lower() for column, kind in table.columns.items()}
+        self._load(executor, table, f"{name}_after", after)
+        net: Counter[Row] = Counter(_hashable(row) for row in after)
+        net.subtract(_hashable(row) for row in before)
+        if not any(net.values()):
+            return Views(f"{name}_after", f"{name}_after", None, types=types)
+        self._load(executor, table, f"{name}_before", before)
+        originals = {_hashable(row): row for row in (*before, *after)}
+        changes = [(*originals[row], count) for row, count in net.items() if count]
+        self._load(executor, table, f"{name}_changes", changes, weighted=True)
+        grows = all(row[-1] > 0 for row in changes)
+        return Views(f"{name}_before", f"{name}_after", f"{name}_changes", grows=grows, types=types)
+
+    def _named_states(self, executor: DuckDBExecutor, name: str, case: GoldenCase) -> Views:
+        table = self._tables[name]
+        assert executor.names is not None
+        types = {column.lower(): kind.lower() for column, kind in table.columns.items()}
+        after = self._load(executor, table, executor.names.give(f"{name}_after"), [])
+        if name not in case.changed:
+            return Views(after, after, None, types=types)
+        before = self._load(executor, table, executor.names.give(f"{name}_before"), [])
+        changes = self._load(executor, table, executor.names.give(f"{name}_changes"), [], weighted=True)
+        return Views(before, after, changes, grows=case.changed[name], types=types)
+
+    def _load(
+        self, executor: DuckDBExecutor, table: Table, view: str, rows: list[Row], *, weighted: bool = False
+    ) -> str:
+        fields = [(name, _ARROW[kind]) for name, kind in table.columns.items()]
+        schema = pa.schema([*fields, (WEIGHT, pa.int64())] if weighted else fields)
+        columns = [[row[at] for row in rows] for at in range(len(schema))]
+        arrow = pa.table([pa.array(values, one.type) for values, one in zip(columns, schema, strict=True)], schema)
+        self._connection.register("loaded", arrow)
+        executor.run(f'CREATE TEMP TABLE "{view}" AS SELECT * FROM loaded')
+        self._connection.unregister("loaded")
+        if rows:
+            plain = [name for name, kind in fields if not pa.types.is_nested(kind)]
+            executor.know_ranges(view, ranges_of_rows(arrow.select(plain)))
+        return view
+
+    def _publish(
+        self, executor: DuckDBExecutor, query: ParsedQuery, states: dict[str, Views], name: str = "published"
+    ) -> Published:
+        sql = _over(query, states, Version.OLD)
+        columns = executor.columns(sql)
+        executor.run(f'CREATE TEMP TABLE "{name}" AS {executor.translated(sql)}')
+        return Published(name, tuple(one.name for one in columns), tuple(one.type for one in columns))
+
+    def _state(
+        self, executor: DuckDBExecutor, query: ParsedQuery, states: dict[str, Views], published: Published, name: str
+    ) -> str | None:
+        """Computes the auxiliary state over the new rows of some states, and tells its SQL; None if there is none."""
+        tallies = Tallies(wanted=True)
+        _change(executor, query, {key: _shrinking(one) for key, one in states.items()}, published, tallies)
+        if tallies.whole is None:
+            return None
+        executor.run(f'CREATE TEMP TABLE "{name}" AS {executor.translated(tallies.whole)}')
+        return tallies.whole
+
+
+def _shrinking(views: Views) -> Views:
+    """State is made when rows may have gone."""
+    return Views(views.old, views.new, views.delta, types=views.types)
+
+
+def _understood(text: str) -> ParsedQuery:
+    query = parse_query(text)
+    assert query.problems == (), query.problems
+    return query
+
+
+def _change(
+    executor: DuckDBExecutor, query: ParsedQuery, states: dict[str, Views], published: Published, tallies: Tallies
+) -> Change | None:
+    blocks, parsed = blocks_of(query.text)
+    inputs = {ref.start: InputViews(states[ref.name.lower()], ref.alias) for ref in query.references}
+    return change_of(Context(blocks, inputs, executor, tallies=tallies), parsed, published)
+
+
+def _over(query: ParsedQuery, states: dict[str, Views], version: Version) -> str:
+    """The query as the user wrote it, over one state of its inputs."""
+    text = query.text
+    for ref in sorted(query.references, key=lambda ref: -ref.start):
+        alias = f" AS {ref.alias}" if ref.alias else ""
+        text = text[: ref.start] + states[ref.name.lower()].name(version) + alias + text[ref.end :]
+    return text
+
+
+def _section(about: str, sql: str) -> str:
+    return f"-- expect {about}\n{laid_out(sql)};"
+
+
+def _bag(rows: Iterable[Row]) -> Counter[Row]:
+    return Counter(_hashable(row) for row in rows)
+
+
+def _hashable(row: Row) -> Row:
+    return tuple(_plain(value) for value in row)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, list):
+        return tuple(value)
+    if isinstance(value, dict):
+        return tuple(value.items())
+    # DuckDB averages decimals as doubles, Spark does not; that the last digit is right is judged there.
+    return float(f"{value:.12g}") if isinstance(value, float) else value

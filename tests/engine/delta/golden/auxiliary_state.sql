@@ -1,0 +1,2090 @@
+-- auxiliary_state
+
+-- title: state of SELECT g, count(*) AS n FROM t GROUP BY g
+-- changed: t
+-- state: kept
+SELECT g, count(*) AS n FROM t GROUP BY g;
+-- expect state, kept beside the table
+SELECT g AS `__trickle_k0`, count(*) AS __trickle_n, count(1) AS __trickle_c0
+FROM t_after AS t
+GROUP BY g;
+-- expect gains_2, computed once: what the changed rows add to each group
+SELECT `__trickle_k0`, sum(__trickle_w) AS __trickle_n, sum(CASE WHEN __trickle_x0 IS NULL THEN 0L ELSE __trickle_w END) AS __trickle_c0
+FROM (
+  SELECT g AS `__trickle_k0`, 1 AS __trickle_x0, __trickle_weight AS __trickle_w
+  FROM t_changes AS t)
+GROUP BY `__trickle_k0`;
+-- expect change
+SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS n
+  FROM (
+    SELECT `__trickle_k0` AS __trickle_i0, __trickle_n AS __trickle_i1
+    FROM (
+      SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
+      FROM (
+        SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+        FROM (
+          SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+          FROM (
+            SELECT *
+            FROM state AS l
+            WHERE EXISTS (
+              SELECT 1
+              FROM gains_2 AS d
+              WHERE d.`__trickle_k0` <=> l.`__trickle_k0`))
+          UNION ALL
+          SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+          FROM gains_2))
+      GROUP BY `__trickle_k0`
+      HAVING sum(__trickle_n) <> 0)
+    WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
+UNION ALL
+SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT *
+  FROM published AS __trickle_p
+  WHERE EXISTS (
+    SELECT 1
+    FROM gains_2
+    WHERE `__trickle_k0` <=> __trickle_p.`g`));
+
+-- title: state of SELECT g, sum(v) AS s, avg(v) AS m, count(v) AS c FROM t GROUP BY g
+-- changed: t
+-- state: kept
+SELECT g, sum(v) AS s, avg(v) AS m, count(v) AS c FROM t GROUP BY g;
+-- expect state, kept beside the table
+SELECT g AS `__trickle_k0`, count(*) AS __trickle_n, count(v) AS __trickle_c0, CAST(coalesce(sum((v)), 0) AS DECIMAL(38,2)) AS __trickle_s0, count(v) AS __trickle_c1, CAST(coalesce(sum((v)), 0) AS DECIMAL(38,2)) AS __trickle_s1, count(v) AS __trickle_c2
+FROM t_after AS t
+GROUP BY g;
+-- expect gains_1, computed once: what the changed rows add to each group
+SELECT `__trickle_k0`, sum(__trickle_w) AS __trickle_n, sum(CASE WHEN __trickle_x0 IS NULL THEN 0L ELSE __trickle_w END) AS __trickle_c0, CAST(coalesce(sum(__trickle_x0 * CAST(__trickle_w AS DECIMAL(10,0))), 0) AS DECIMAL(38,2)) AS __trickle_s0, sum(CASE WHEN __trickle_x1 IS NULL THEN 0L ELSE __trickle_w END) AS __trickle_c1, CAST(coalesce(sum(__trickle_x1 * CAST(__trickle_w AS DECIMAL(10,0))), 0) AS DECIMAL(38,2)) AS __trickle_s1, sum(CASE WHEN __trickle_x2 IS NULL THEN 0L ELSE __trickle_w END) AS __trickle_c2
+FROM (
+  SELECT g AS `__trickle_k0`, v AS __trickle_x0, v AS __trickle_x1, v AS __trickle_x2, __trickle_weight AS __trickle_w
+  FROM t_changes AS t)
+GROUP BY `__trickle_k0`;
+-- expect change
+SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS s, __trickle_i2 AS m, __trickle_i3 AS c
+  FROM (
+    SELECT `__trickle_k0` AS __trickle_i0, CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(38,2)) END AS __trickle_i1, CASE WHEN __trickle_c1 > 0 THEN IF(__trickle_c1 < 100000000, CAST(CAST(__trickle_s1 AS DECIMAL(20,2)) / CAST(__trickle_c1 AS DECIMAL(20,0)) AS double), raise_error('Kept lines: an average of too many rows')) END AS __trickle_i2, __trickle_c2 AS __trickle_i3
+    FROM (
+      SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0, sum(__trickle_c1) AS __trickle_c1, sum(__trickle_s1) AS __trickle_s1, sum(__trickle_c2) AS __trickle_c2
+      FROM (
+        SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0, __trickle_c1, __trickle_s1, __trickle_c2
+        FROM (
+          SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0, __trickle_c1, __trickle_s1, __trickle_c2
+          FROM (
+            SELECT *
+            FROM state AS l
+            WHERE EXISTS (
+              SELECT 1
+              FROM gains_1 AS d
+              WHERE d.`__trickle_k0` <=> l.`__trickle_k0`))
+          UNION ALL
+          SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0, __trickle_c1, __trickle_s1, __trickle_c2
+          FROM gains_1))
+      GROUP BY `__trickle_k0`
+      HAVING sum(__trickle_n) <> 0)
+    WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0 OR __trickle_c1 < 0 OR __trickle_c2 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
+UNION ALL
+SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT *
+  FROM published AS __trickle_p
+  WHERE EXISTS (
+    SELECT 1
+    FROM gains_1
+    WHERE `__trickle_k0` <=> __trickle_p.`g`));
+
+-- title: state of SELECT g, k, avg(i) AS m, sum(i) AS s FROM t GROUP BY k, g
+-- changed: t
+-- state: kept
+SELECT g, k, avg(i) AS m, sum(i) AS s FROM t GROUP BY k, g;
+-- expect state, kept beside the table
+SELECT k AS `__trickle_k0`, g AS `__trickle_k1`, count(*) AS __trickle_n, count(i) AS __trickle_c0, CAST(coalesce(sum(CAST((i) AS DECIMAL(20,0))), 0) AS DECIMAL(38,0)) AS __trickle_s0, CAST(coalesce(sum(abs(CAST((i) AS DECIMAL(20,0)))), 0) AS DECIMAL(38,0)) AS __trickle_a0, count(i) AS __trickle_c1, CAST(coalesce(sum(CAST((i) AS DECIMAL(20,0))), 0) AS DECIMAL(38,0)) AS __trickle_s1
+FROM t_after AS t
+GROUP BY k, g;
+-- expect gains_1, computed once: what the changed rows add to each group
+SELECT `__trickle_k0`, `__trickle_k1`, sum(__trickle_w) AS __trickle_n, sum(CASE WHEN __trickle_x0 IS NULL THEN 0L ELSE __trickle_w END) AS __trickle_c0, CAST(coalesce(sum(CAST(__trickle_x0 AS DECIMAL(20,0)) * CAST(__trickle_w AS DECIMAL(10,0))), 0) AS DECIMAL(38,0)) AS __trickle_s0, CAST(coalesce(sum(abs(CAST(__trickle_x0 AS DECIMAL(20,0))) * CAST(__trickle_w AS DECIMAL(10,0))), 0) AS DECIMAL(38,0)) AS __trickle_a0, sum(CASE WHEN __trickle_x1 IS NULL THEN 0L ELSE __trickle_w END) AS __trickle_c1, CAST(coalesce(sum(CAST(__trickle_x1 AS DECIMAL(20,0)) * CAST(__trickle_w AS DECIMAL(10,0))), 0) AS DECIMAL(38,0)) AS __trickle_s1
+FROM (
+  SELECT k AS `__trickle_k0`, g AS `__trickle_k1`, i AS __trickle_x0, i AS __trickle_x1, __trickle_weight AS __trickle_w
+  FROM t_changes AS t)
+GROUP BY `__trickle_k0`, `__trickle_k1`;
+-- expect change
+SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS `__trickle_i1`, __trickle_i2 AS m, __trickle_i3 AS s
+  FROM (
+    SELECT `__trickle_k1` AS __trickle_i0, `__trickle_k0` AS __trickle_i1, CASE WHEN __trickle_c0 > 0 THEN IF(__trickle_a0 < 9007199254740992, CAST(__trickle_s0 AS DOUBLE) / CAST(__trickle_c0 AS DOUBLE), raise_error('Kept lines: an average of more than 2^53 in all')) END AS __trickle_i2, CASE WHEN __trickle_c1 > 0 THEN CAST(__trickle_s1 AS bigint) END AS __trickle_i3
+    FROM (
+      SELECT `__trickle_k0`, `__trickle_k1`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0, sum(__trickle_a0) AS __trickle_a0, sum(__trickle_c1) AS __trickle_c1, sum(__trickle_s1) AS __trickle_s1
+      FROM (
+        SELECT `__trickle_k0`, `__trickle_k1`, __trickle_n, __trickle_c0, __trickle_s0, __trickle_a0, __trickle_c1, __trickle_s1
+        FROM (
+          SELECT `__trickle_k0`, `__trickle_k1`, __trickle_n, __trickle_c0, __trickle_s0, __trickle_a0, __trickle_c1, __trickle_s1
+          FROM (
+            SELECT *
+            FROM state AS l
+            WHERE EXISTS (
+              SELECT 1
+              FROM gains_1 AS d
+              WHERE d.`__trickle_k0` <=> l.`__trickle_k0` AND d.`__trickle_k1` <=> l.`__trickle_k1`))
+          UNION ALL
+          SELECT `__trickle_k0`, `__trickle_k1`, __trickle_n, __trickle_c0, __trickle_s0, __trickle_a0, __trickle_c1, __trickle_s1
+          FROM gains_1))
+      GROUP BY `__trickle_k0`, `__trickle_k1`
+      HAVING sum(__trickle_n) <> 0)
+    WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0 OR __trickle_a0 < 0 OR __trickle_c1 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
+UNION ALL
+SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT *
+  FROM published AS __trickle_p
+  WHERE EXISTS (
+    SELECT 1
+    FROM gains_1
+    WHERE `__trickle_k0` <=> __trickle_p.`k` AND `__trickle_k1` <=> __trickle_p.`g`));
+
+-- title: state of SELECT sum(v) AS s, count(*) AS n, avg(i) AS m FROM t
+-- changed: t
+-- state: kept
+SELECT sum(v) AS s, count(*) AS n, avg(i) AS m FROM t;
+-- expect state, kept beside the table
+SELECT count(*) AS __trickle_n, count(v) AS __trickle_c0, CAST(coalesce(sum((v)), 0) AS DECIMAL(38,2)) AS __trickle_s0, count(1) AS __trickle_c1, count(i) AS __trickle_c2, CAST(coalesce(sum(CAST((i) AS DECIMAL(20,0))), 0) AS DECIMAL(38,0)) AS __trickle_s2, CAST(coalesce(sum(abs(CAST((i) AS DECIMAL(20,0)))), 0) AS DECIMAL(38,0)) AS __trickle_a2
+FROM t_after AS t;
+-- expect gains_1, computed once: what the changed rows add to each group
+SELECT sum(__trickle_w) AS __trickle_n, sum(CASE WHEN __trickle_x0 IS NULL THEN 0L ELSE __trickle_w END) AS __trickle_c0, CAST(coalesce(sum(__trickle_x0 * CAST(__trickle_w AS DECIMAL(10,0))), 0) AS DECIMAL(38,2)) AS __trickle_s0, sum(CASE WHEN __trickle_x1 IS NULL THEN 0L ELSE __trickle_w END) AS __trickle_c1, sum(CASE WHEN __trickle_x2 IS NULL THEN 0L ELSE __trickle_w END) AS __trickle_c2, CAST(coalesce(sum(CAST(__trickle_x2 AS DECIMAL(20,0)) * CAST(__trickle_w AS DECIMAL(10,0))), 0) AS DECIMAL(38,0)) AS __trickle_s2, CAST(coalesce(sum(abs(CAST(__trickle_x2 AS DECIMAL(20,0))) * CAST(__trickle_w AS DECIMAL(10,0))), 0) AS DECIMAL(38,0)) AS __trickle_a2
+FROM (
+  SELECT v AS __trickle_x0, 1 AS __trickle_x1, i AS __trickle_x2, __trickle_weight AS __trickle_w
+  FROM t_changes AS t)
+HAVING count(*) > 0;
+-- expect change
+SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT __trickle_i0 AS s, __trickle_i1 AS n, __trickle_i2 AS m
+  FROM (
+    SELECT CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(38,2)) END AS __trickle_i0, __trickle_n AS __trickle_i1, CASE WHEN __trickle_c2 > 0 THEN IF(__trickle_a2 < 9007199254740992, CAST(__trickle_s2 AS DOUBLE) / CAST(__trickle_c2 AS DOUBLE), raise_error('Kept lines: an average of more than 2^53 in all')) END AS __trickle_i2
+    FROM (
+      SELECT sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0, sum(__trickle_c1) AS __trickle_c1, sum(__trickle_c2) AS __trickle_c2, sum(__trickle_s2) AS __trickle_s2, sum(__trickle_a2) AS __trickle_a2
+      FROM (
+        SELECT __trickle_n, __trickle_c0, __trickle_s0, __trickle_c1, __trickle_c2, __trickle_s2, __trickle_a2
+        FROM (
+          SELECT __trickle_n, __trickle_c0, __trickle_s0, __trickle_c1, __trickle_c2, __trickle_s2, __trickle_a2
+          FROM (
+            SELECT *
+            FROM state AS l
+            WHERE EXISTS (
+              SELECT 1
+              FROM gains_1 AS d
+              WHERE true))
+          UNION ALL
+          SELECT __trickle_n, __trickle_c0, __trickle_s0, __trickle_c1, __trickle_c2, __trickle_s2, __trickle_a2
+          FROM gains_1)))
+    WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0 OR __trickle_c1 < 0 OR __trickle_c2 < 0 OR __trickle_a2 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
+UNION ALL
+SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT *
+  FROM published AS __trickle_p
+  WHERE EXISTS (
+    SELECT 1
+    FROM gains_1
+    WHERE true));
+
+-- title: state of SELECT sum(v) AS s FROM t GROUP BY g
+-- changed: t
+-- state: kept
+SELECT sum(v) AS s FROM t GROUP BY g;
+-- expect state, kept beside the table
+SELECT g AS `__trickle_k0`, count(*) AS __trickle_n, count(v) AS __trickle_c0, CAST(coalesce(sum((v)), 0) AS DECIMAL(38,2)) AS __trickle_s0
+FROM t_after AS t
+GROUP BY g;
+-- expect gains_1, computed once: what the changed rows add to each group
+SELECT `__trickle_k0`, sum(__trickle_w) AS __trickle_n, sum(CASE WHEN __trickle_x0 IS NULL THEN 0L ELSE __trickle_w END) AS __trickle_c0, CAST(coalesce(sum(__trickle_x0 * CAST(__trickle_w AS DECIMAL(10,0))), 0) AS DECIMAL(38,2)) AS __trickle_s0
+FROM (
+  SELECT g AS `__trickle_k0`, v AS __trickle_x0, __trickle_weight AS __trickle_w
+  FROM t_changes AS t)
+GROUP BY `__trickle_k0`;
+-- expect change
+SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT __trickle_i0 AS s
+  FROM (
+    SELECT CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(38,2)) END AS __trickle_i0
+    FROM (
+      SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0
+      FROM (
+        SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
+        FROM (
+          SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
+          FROM (
+            SELECT *
+            FROM state AS l
+            WHERE EXISTS (
+              SELECT 1
+              FROM gains_1 AS d
+              WHERE d.`__trickle_k0` <=> l.`__trickle_k0`))
+          UNION ALL
+          SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
+          FROM gains_1))
+      GROUP BY `__trickle_k0`
+      HAVING sum(__trickle_n) <> 0)
+    WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
+UNION ALL
+SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT __trickle_i0 AS s
+  FROM (
+    SELECT CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(38,2)) END AS __trickle_i0
+    FROM (
+      SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0
+      FROM (
+        SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
+        FROM (
+          SELECT *
+          FROM state AS l
+          WHERE EXISTS (
+            SELECT 1
+            FROM gains_1 AS d
+            WHERE d.`__trickle_k0` <=> l.`__trickle_k0`)))
+      GROUP BY `__trickle_k0`
+      HAVING sum(__trickle_n) <> 0)
+    WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)));
+
+-- title: state of SELECT g, count(*) AS n FROM t GROUP BY g HAVING sum(v) > 0
+-- changed: t
+-- state: kept
+SELECT g, count(*) AS n FROM t GROUP BY g HAVING sum(v) > 0;
+-- expect state, kept beside the table
+SELECT g AS `__trickle_k0`, count(*) AS __trickle_n, count(1) AS __trickle_c0, count(v) AS __trickle_c1, CAST(coalesce(sum((v)), 0) AS DECIMAL(38,2)) AS __trickle_s1
+FROM t_after AS t
+GROUP BY g;
+-- expect gains_1, computed once: what the changed rows add to each group
+SELECT `__trickle_k0`, sum(__trickle_w) AS __trickle_n, sum(CASE WHEN __trickle_x0 IS NULL THEN 0L ELSE __trickle_w END) AS __trickle_c0, sum(CASE WHEN __trickle_x1 IS NULL THEN 0L ELSE __trickle_w END) AS __trickle_c1, CAST(coalesce(sum(__trickle_x1 * CAST(__trickle_w AS DECIMAL(10,0))), 0) AS DECIMAL(38,2)) AS __trickle_s1
+FROM (
+  SELECT g AS `__trickle_k0`, 1 AS __trickle_x0, v AS __trickle_x1, __trickle_weight AS __trickle_w
+  FROM t_changes AS t)
+GROUP BY `__trickle_k0`;
+-- expect change
+SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS n
+  FROM (
+    SELECT `__trickle_k0` AS __trickle_i0, __trickle_n AS __trickle_i1
+    FROM (
+      SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_c1) AS __trickle_c1, sum(__trickle_s1) AS __trickle_s1
+      FROM (
+        SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_c1, __trickle_s1
+        FROM (
+          SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_c1, __trickle_s1
+          FROM (
+            SELECT *
+            FROM state AS l
+            WHERE EXISTS (
+              SELECT 1
+              FROM gains_1 AS d
+              WHERE d.`__trickle_k0` <=> l.`__trickle_k0`))
+          UNION ALL
+          SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_c1, __trickle_s1
+          FROM gains_1))
+      GROUP BY `__trickle_k0`
+      HAVING sum(__trickle_n) <> 0)
+    WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0 OR __trickle_c1 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true) AND (CASE WHEN __trickle_c1 > 0 THEN CAST(__trickle_s1 AS decimal(38,2)) END > 0)))
+UNION ALL
+SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT *
+  FROM published AS __trickle_p
+  WHERE EXISTS (
+    SELECT 1
+    FROM gains_1
+    WHERE `__trickle_k0` <=> __trickle_p.`g`));
+
+-- title: state of SELECT g, round(sum(v) / count(*), 3) AS r FROM t GROUP BY g
+-- changed: t
+-- state: kept
+SELECT g, round(sum(v) / count(*), 3) AS r FROM t GROUP BY g;
+-- expect state, kept beside the table
+SELECT g AS `__trickle_k0`, count(*) AS __trickle_n, count(v) AS __trickle_c0, CAST(coalesce(sum((v)), 0) AS DECIMAL(38,2)) AS __trickle_s0, count(1) AS __trickle_c1
+FROM t_after AS t
+GROUP BY g;
+-- expect gains_1, computed once: what the changed rows add to each group
+SELECT `__trickle_k0`, sum(__trickle_w) AS __trickle_n, sum(CASE WHEN __trickle_x0 IS NULL THEN 0L ELSE __trickle_w END) AS __trickle_c0, CAST(coalesce(sum(__trickle_x0 * CAST(__trickle_w AS DECIMAL(10,0))), 0) AS DECIMAL(38,2)) AS __trickle_s0, sum(CASE WHEN __trickle_x1 IS NULL THEN 0L ELSE __trickle_w END) AS __trickle_c1
+FROM (
+  SELECT g AS `__trickle_k0`, v AS __trickle_x0, 1 AS __trickle_x1, __trickle_weight AS __trickle_w
+  FROM t_changes AS t)
+GROUP BY `__trickle_k0`;
+-- expect change
+SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS r
+  FROM (
+    SELECT `__trickle_k0` AS __trickle_i0, round(CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(38,2)) END / __trickle_n, 3) AS __trickle_i1
+    FROM (
+      SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0, sum(__trickle_c1) AS __trickle_c1
+      FROM (
+        SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0, __trickle_c1
+        FROM (
+          SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0, __trickle_c1
+          FROM (
+            SELECT *
+            FROM state AS l
+            WHERE EXISTS (
+              SELECT 1
+              FROM gains_1 AS d
+              WHERE d.`__trickle_k0` <=> l.`__trickle_k0`))
+          UNION ALL
+          SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0, __trickle_c1
+          FROM gains_1))
+      GROUP BY `__trickle_k0`
+      HAVING sum(__trickle_n) <> 0)
+    WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0 OR __trickle_c1 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
+UNION ALL
+SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT *
+  FROM published AS __trickle_p
+  WHERE EXISTS (
+    SELECT 1
+    FROM gains_1
+    WHERE `__trickle_k0` <=> __trickle_p.`g`));
+
+-- title: state of SELECT k + 1 AS k1, count(*) FILTER (WHERE g = 'a') AS a, sum(v) FILTER (WHERE i > 0) AS p FROM t GROUP BY k + 1
+-- changed: t
+-- state: kept
+SELECT k + 1 AS k1, count(*) FILTER (WHERE g = 'a') AS a, sum(v) FILTER (WHERE i > 0) AS p FROM t GROUP BY k + 1;
+-- expect state, kept beside the table
+SELECT k + 1 AS `__trickle_k0`, count(*) AS __trickle_n, count(CASE WHEN g = 'a' THEN 1 END) AS __trickle_c0, count(CASE WHEN i > 0 THEN v END) AS __trickle_c1, CAST(coalesce(sum((CASE WHEN i > 0 THEN v END)), 0) AS DECIMAL(38,2)) AS __trickle_s1
+FROM t_after AS t
+GROUP BY k + 1;
+-- expect gains_1, computed once: what the changed rows add to each group
+SELECT `__trickle_k0`, sum(__trickle_w) AS __trickle_n, sum(CASE WHEN __trickle_x0 IS NULL THEN 0L ELSE __trickle_w END) AS __trickle_c0, sum(CASE WHEN __trickle_x1 IS NULL THEN 0L ELSE __trickle_w END) AS __trickle_c1, CAST(coalesce(sum(__trickle_x1 * CAST(__trickle_w AS DECIMAL(10,0))), 0) AS DECIMAL(38,2)) AS __trickle_s1
+FROM (
+  SELECT k + 1 AS `__trickle_k0`, CASE WHEN g = 'a' THEN 1 END AS __trickle_x0, CASE WHEN i > 0 THEN v END AS __trickle_x1, __trickle_weight AS __trickle_w
+  FROM t_changes AS t)
+GROUP BY `__trickle_k0`;
+-- expect change
+SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT __trickle_i0 AS k1, __trickle_i1 AS a, __trickle_i2 AS p
+  FROM (
+    SELECT `__trickle_k0` AS __trickle_i0, __trickle_c0 AS __trickle_i1, CASE WHEN __trickle_c1 > 0 THEN CAST(__trickle_s1 AS decimal(38,2)) END AS __trickle_i2
+    FROM (
+      SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_c1) AS __trickle_c1, sum(__trickle_s1) AS __trickle_s1
+      FROM (
+        SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_c1, __trickle_s1
+        FROM (
+          SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_c1, __trickle_s1
+          FROM (
+            SELECT *
+            FROM state AS l
+            WHERE EXISTS (
+              SELECT 1
+              FROM gains_1 AS d
+              WHERE d.`__trickle_k0` <=> l.`__trickle_k0`))
+          UNION ALL
+          SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_c1, __trickle_s1
+          FROM gains_1))
+      GROUP BY `__trickle_k0`
+      HAVING sum(__trickle_n) <> 0)
+    WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0 OR __trickle_c1 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
+UNION ALL
+SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT *
+  FROM published AS __trickle_p
+  WHERE EXISTS (
+    SELECT 1
+    FROM gains_1
+    WHERE `__trickle_k0` <=> __trickle_p.`k1`));
+
+-- title: state of SELECT t.g, sum(u.w * t.v) AS x FROM t JOIN u ON t.k = u.k GROUP BY t.g
+-- changed: t, u
+-- state: kept
+SELECT t.g, sum(u.w * t.v) AS x FROM t JOIN u ON t.k = u.k GROUP BY t.g;
+-- expect state, kept beside the table
+SELECT t.g AS `__trickle_k0`, count(*) AS __trickle_n, count(u.w * t.v) AS __trickle_c0, CAST(coalesce(sum((u.w * t.v)), 0) AS DECIMAL(38,4)) AS __trickle_s0
+FROM t_after AS t JOIN u_after AS u ON t.k = u.k
+GROUP BY t.g;
+-- expect gains_1, computed once: what the changed rows add to each group
+SELECT `__trickle_k0`, sum(__trickle_w) AS __trickle_n, sum(CASE WHEN __trickle_x0 IS NULL THEN 0L ELSE __trickle_w END) AS __trickle_c0, CAST(coalesce(sum(__trickle_x0 * CAST(__trickle_w AS DECIMAL(10,0))), 0) AS DECIMAL(38,4)) AS __trickle_s0
+FROM (
+  SELECT t.g AS `__trickle_k0`, u.w * t.v AS __trickle_x0, __trickle_weight AS __trickle_w
+  FROM t_changes AS t JOIN u_after AS u ON t.k = u.k
+  UNION ALL
+  SELECT t.g AS `__trickle_k0`, u.w * t.v AS __trickle_x0, __trickle_weight AS __trickle_w
+  FROM t_before AS t JOIN u_changes AS u ON t.k = u.k)
+GROUP BY `__trickle_k0`;
+-- expect change
+SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS x
+  FROM (
+    SELECT `__trickle_k0` AS __trickle_i0, CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(38,4)) END AS __trickle_i1
+    FROM (
+      SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0
+      FROM (
+        SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
+        FROM (
+          SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
+          FROM (
+            SELECT *
+            FROM state AS l
+            WHERE EXISTS (
+              SELECT 1
+              FROM gains_1 AS d
+              WHERE d.`__trickle_k0` <=> l.`__trickle_k0`))
+          UNION ALL
+          SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
+          FROM gains_1))
+      GROUP BY `__trickle_k0`
+      HAVING sum(__trickle_n) <> 0)
+    WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
+UNION ALL
+SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT *
+  FROM published AS __trickle_p
+  WHERE EXISTS (
+    SELECT 1
+    FROM gains_1
+    WHERE `__trickle_k0` <=> __trickle_p.`g`));
+
+-- title: state of SELECT t.g, count(u.w) AS n, sum(coalesce(u.w, 0)) AS x FROM t LEFT JOIN u ON t.k = u.k GROUP BY t.g
+-- changed: t, u
+-- state: kept
+SELECT t.g, count(u.w) AS n, sum(coalesce(u.w, 0)) AS x FROM t LEFT JOIN u ON t.k = u.k GROUP BY t.g;
+-- expect state, kept beside the table
+SELECT t.g AS `__trickle_k0`, count(*) AS __trickle_n, count(u.w) AS __trickle_c0, count(coalesce(u.w, 0)) AS __trickle_c1, CAST(coalesce(sum((coalesce(u.w, 0))), 0) AS DECIMAL(38,2)) AS __trickle_s1
+FROM t_after AS t LEFT JOIN u_after AS u ON t.k = u.k
+GROUP BY t.g;
+-- expect gains_1, computed once: what the changed rows add to each group
+SELECT `__trickle_k0`, sum(__trickle_w) AS __trickle_n, sum(CASE WHEN __trickle_x0 IS NULL THEN 0L ELSE __trickle_w END) AS __trickle_c0, sum(CASE WHEN __trickle_x1 IS NULL THEN 0L ELSE __trickle_w END) AS __trickle_c1, CAST(coalesce(sum(__trickle_x1 * CAST(__trickle_w AS DECIMAL(10,0))), 0) AS DECIMAL(38,2)) AS __trickle_s1
+FROM (
+  SELECT t.g AS `__trickle_k0`, u.w AS __trickle_x0, coalesce(u.w, 0) AS __trickle_x1, __trickle_weight AS __trickle_w
+  FROM t_changes AS t LEFT JOIN u_after AS u ON t.k = u.k
+  UNION ALL
+  SELECT t.g AS `__trickle_k0`, u.w AS __trickle_x0, coalesce(u.w, 0) AS __trickle_x1, CAST(1 AS BIGINT) AS __trickle_w
+  FROM t_before AS t LEFT JOIN u_after AS u ON t.k = u.k
+  WHERE (EXISTS (
+    SELECT 1
+    FROM u_changes AS u
+    WHERE t.k = u.k))
+  UNION ALL
+  SELECT t.g AS `__trickle_k0`, u.w AS __trickle_x0, coalesce(u.w, 0) AS __trickle_x1, CAST(-1 AS BIGINT) AS __trickle_w
+  FROM t_before AS t LEFT JOIN u_before AS u ON t.k = u.k
+  WHERE (EXISTS (
+    SELECT 1
+    FROM u_changes AS u
+    WHERE t.k = u.k)))
+GROUP BY `__trickle_k0`;
+-- expect change
+SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS n, __trickle_i2 AS x
+  FROM (
+    SELECT `__trickle_k0` AS __trickle_i0, __trickle_c0 AS __trickle_i1, CASE WHEN __trickle_c1 > 0 THEN CAST(__trickle_s1 AS decimal(38,2)) END AS __trickle_i2
+    FROM (
+      SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_c1) AS __trickle_c1, sum(__trickle_s1) AS __trickle_s1
+      FROM (
+        SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_c1, __trickle_s1
+        FROM (
+          SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_c1, __trickle_s1
+          FROM (
+            SELECT *
+            FROM state AS l
+            WHERE EXISTS (
+              SELECT 1
+              FROM gains_1 AS d
+              WHERE d.`__trickle_k0` <=> l.`__trickle_k0`))
+          UNION ALL
+          SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_c1, __trickle_s1
+          FROM gains_1))
+      GROUP BY `__trickle_k0`
+      HAVING sum(__trickle_n) <> 0)
+    WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0 OR __trickle_c1 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
+UNION ALL
+SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT *
+  FROM published AS __trickle_p
+  WHERE EXISTS (
+    SELECT 1
+    FROM gains_1
+    WHERE `__trickle_k0` <=> __trickle_p.`g`));
+
+-- title: state of SELECT g AS key, count_if(v > 0) AS n, CASE WHEN count(*) > 2 THEN 'x' ELSE 'y' END AS size FROM t GROUP BY 1
+-- changed: t
+-- state: kept
+SELECT g AS key, count_if(v > 0) AS n, CASE WHEN count(*) > 2 THEN 'x' ELSE 'y' END AS size FROM t GROUP BY 1;
+-- expect state, kept beside the table
+SELECT g AS `__trickle_k0`, count(*) AS __trickle_n, count(CASE WHEN v > 0 THEN 1 END) AS __trickle_c0, count(1) AS __trickle_c1
+FROM t_after AS t
+GROUP BY g;
+-- expect gains_1, computed once: what the changed rows add to each group
+SELECT `__trickle_k0`, sum(__trickle_w) AS __trickle_n, sum(CASE WHEN __trickle_x0 IS NULL THEN 0L ELSE __trickle_w END) AS __trickle_c0, sum(CASE WHEN __trickle_x1 IS NULL THEN 0L ELSE __trickle_w END) AS __trickle_c1
+FROM (
+  SELECT g AS `__trickle_k0`, CASE WHEN v > 0 THEN 1 END AS __trickle_x0, 1 AS __trickle_x1, __trickle_weight AS __trickle_w
+  FROM t_changes AS t)
+GROUP BY `__trickle_k0`;
+-- expect change
+SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT __trickle_i0 AS key, __trickle_i1 AS n, __trickle_i2 AS size
+  FROM (
+    SELECT `__trickle_k0` AS __trickle_i0, __trickle_c0 AS __trickle_i1, CASE WHEN __trickle_n > 2 THEN 'x' ELSE 'y' END AS __trickle_i2
+    FROM (
+      SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_c1) AS __trickle_c1
+      FROM (
+        SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_c1
+        FROM (
+          SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_c1
+          FROM (
+            SELECT *
+            FROM state AS l
+            WHERE EXISTS (
+              SELECT 1
+              FROM gains_1 AS d
+              WHERE d.`__trickle_k0` <=> l.`__trickle_k0`))
+          UNION ALL
+          SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_c1
+          FROM gains_1))
+      GROUP BY `__trickle_k0`
+      HAVING sum(__trickle_n) <> 0)
+    WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0 OR __trickle_c1 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
+UNION ALL
+SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT *
+  FROM published AS __trickle_p
+  WHERE EXISTS (
+    SELECT 1
+    FROM gains_1
+    WHERE `__trickle_k0` <=> __trickle_p.`key`));
+
+-- title: state of SELECT g, sum(v) AS s FROM t WHERE EXISTS (SELECT 1 FROM u WHERE u.k = t.k) GROUP BY g
+-- changed: t, u
+-- state: kept
+SELECT g, sum(v) AS s FROM t WHERE EXISTS (SELECT 1 FROM u WHERE u.k = t.k) GROUP BY g;
+-- expect state, kept beside the table
+SELECT g AS `__trickle_k0`, count(*) AS __trickle_n, count(v) AS __trickle_c0, CAST(coalesce(sum((v)), 0) AS DECIMAL(38,2)) AS __trickle_s0
+FROM t_after AS t
+WHERE (EXISTS (
+  SELECT 1
+  FROM u_after AS u
+  WHERE u.k = t.k))
+GROUP BY g;
+-- expect gains_1, computed once: what the changed rows add to each group
+SELECT `__trickle_k0`, sum(__trickle_w) AS __trickle_n, sum(CASE WHEN __trickle_x0 IS NULL THEN 0L ELSE __trickle_w END) AS __trickle_c0, CAST(coalesce(sum(__trickle_x0 * CAST(__trickle_w AS DECIMAL(10,0))), 0) AS DECIMAL(38,2)) AS __trickle_s0
+FROM (
+  SELECT g AS `__trickle_k0`, v AS __trickle_x0, __trickle_weight AS __trickle_w
+  FROM t_changes AS t
+  WHERE (EXISTS (
+    SELECT 1
+    FROM u_after AS u
+    WHERE u.k = t.k))
+  UNION ALL
+  SELECT g AS `__trickle_k0`, v AS __trickle_x0, CAST(1 AS BIGINT) AS __trickle_w
+  FROM t_before AS t
+  WHERE (EXISTS (
+    SELECT 1
+    FROM u_after AS u
+    WHERE u.k = t.k)) AND ((EXISTS (
+    SELECT 1
+    FROM u_changes AS u
+    WHERE (u.k = t.k))))
+  UNION ALL
+  SELECT g AS `__trickle_k0`, v AS __trickle_x0, CAST(-1 AS BIGINT) AS __trickle_w
+  FROM t_before AS t
+  WHERE (EXISTS (
+    SELECT 1
+    FROM u_before AS u
+    WHERE u.k = t.k)) AND ((EXISTS (
+    SELECT 1
+    FROM u_changes AS u
+    WHERE (u.k = t.k)))))
+GROUP BY `__trickle_k0`;
+-- expect change
+SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS s
+  FROM (
+    SELECT `__trickle_k0` AS __trickle_i0, CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(38,2)) END AS __trickle_i1
+    FROM (
+      SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0
+      FROM (
+        SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
+        FROM (
+          SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
+          FROM (
+            SELECT *
+            FROM state AS l
+            WHERE EXISTS (
+              SELECT 1
+              FROM gains_1 AS d
+              WHERE d.`__trickle_k0` <=> l.`__trickle_k0`))
+          UNION ALL
+          SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
+          FROM gains_1))
+      GROUP BY `__trickle_k0`
+      HAVING sum(__trickle_n) <> 0)
+    WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
+UNION ALL
+SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT *
+  FROM published AS __trickle_p
+  WHERE EXISTS (
+    SELECT 1
+    FROM gains_1
+    WHERE `__trickle_k0` <=> __trickle_p.`g`));
+
+-- title: state of SELECT g, min(v) AS lo, max(i) AS hi, count(*) AS n FROM t GROUP BY g
+-- changed: t
+-- state: kept
+SELECT g, min(v) AS lo, max(i) AS hi, count(*) AS n FROM t GROUP BY g;
+-- expect state, kept beside the table
+SELECT g AS `__trickle_k0`, count(*) AS __trickle_n, count(1) AS __trickle_c2
+FROM t_after AS t
+GROUP BY g;
+-- expect gains_2, computed once: what the changed rows add to each group
+SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c2) AS __trickle_c2, min(CASE WHEN __trickle_n > 0 THEN __trickle_x0 END) AS __trickle_g0, min(CASE WHEN __trickle_n < 0 THEN __trickle_x0 END) AS __trickle_l0, max(CASE WHEN __trickle_n > 0 THEN __trickle_x1 END) AS __trickle_g1, max(CASE WHEN __trickle_n < 0 THEN __trickle_x1 END) AS __trickle_l1
+FROM (
+  SELECT `__trickle_k0`, __trickle_x0, __trickle_x1, sum(__trickle_w) AS __trickle_n, sum(CASE WHEN __trickle_x2 IS NULL THEN 0L ELSE __trickle_w END) AS __trickle_c2
+  FROM (
+    SELECT g AS `__trickle_k0`, v AS __trickle_x0, i AS __trickle_x1, 1 AS __trickle_x2, __trickle_weight AS __trickle_w
+    FROM t_changes AS t)
+  GROUP BY `__trickle_k0`, __trickle_x0, __trickle_x1)
+GROUP BY `__trickle_k0`;
+-- expect step_1, computed once: the groups that may have lost their minimum or maximum
+SELECT d.`__trickle_k0`
+FROM gains_2 AS d JOIN (
+  SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c2) AS __trickle_c2
+  FROM (
+    SELECT `__trickle_k0`, __trickle_n, __trickle_c2
+    FROM (
+      SELECT *
+      FROM state AS l
+      WHERE EXISTS (
+        SELECT 1
+        FROM gains_2 AS d
+        WHERE d.`__trickle_k0` <=> l.`__trickle_k0`)))
+  GROUP BY `__trickle_k0`
+  HAVING sum(__trickle_n) <> 0) AS b ON b.`__trickle_k0` <=> d.`__trickle_k0` LEFT JOIN (
+  SELECT `g` AS `__trickle_k0`, CAST(`lo` AS decimal(10,2)) AS __trickle_e0, CAST(`hi` AS int) AS __trickle_e1, true AS __trickle_there
+  FROM published AS __trickle_p
+  WHERE EXISTS (
+    SELECT 1
+    FROM gains_2
+    WHERE `__trickle_k0` <=> __trickle_p.`g`)) AS p ON p.`__trickle_k0` <=> d.`__trickle_k0`
+WHERE b.__trickle_n > 0 AND b.__trickle_n + d.__trickle_n > 0 AND (p.__trickle_there IS NULL OR (d.__trickle_l0 IS NOT NULL AND NOT (coalesce(p.__trickle_e0 < d.__trickle_l0, false) OR coalesce(d.__trickle_g0 <= d.__trickle_l0, false))) OR (d.__trickle_l1 IS NOT NULL AND NOT (coalesce(p.__trickle_e1 > d.__trickle_l1, false) OR coalesce(d.__trickle_g1 >= d.__trickle_l1, false))));
+-- expect change
+SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS lo, __trickle_i2 AS hi, __trickle_i3 AS n
+  FROM (
+    SELECT `__trickle_k0` AS __trickle_i0, __trickle_e0 AS __trickle_i1, __trickle_e1 AS __trickle_i2, __trickle_n AS __trickle_i3
+    FROM (
+      SELECT a.*, CASE WHEN a.__trickle_n > 0 THEN least(p.__trickle_e0, d.__trickle_g0) END AS __trickle_e0, CASE WHEN a.__trickle_n > 0 THEN greatest(p.__trickle_e1, d.__trickle_g1) END AS __trickle_e1
+      FROM gains_2 AS d JOIN (
+        SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c2) AS __trickle_c2
+        FROM (
+          SELECT `__trickle_k0`, __trickle_n, __trickle_c2
+          FROM (
+            SELECT `__trickle_k0`, __trickle_n, __trickle_c2
+            FROM (
+              SELECT *
+              FROM state AS l
+              WHERE EXISTS (
+                SELECT 1
+                FROM gains_2 AS d
+                WHERE d.`__trickle_k0` <=> l.`__trickle_k0`))
+            UNION ALL
+            SELECT `__trickle_k0`, __trickle_n, __trickle_c2
+            FROM gains_2))
+        GROUP BY `__trickle_k0`
+        HAVING sum(__trickle_n) <> 0) AS a ON a.`__trickle_k0` <=> d.`__trickle_k0` LEFT JOIN (
+        SELECT `g` AS `__trickle_k0`, CAST(`lo` AS decimal(10,2)) AS __trickle_e0, CAST(`hi` AS int) AS __trickle_e1, true AS __trickle_there
+        FROM published AS __trickle_p
+        WHERE EXISTS (
+          SELECT 1
+          FROM gains_2
+          WHERE `__trickle_k0` <=> __trickle_p.`g`)) AS p ON p.`__trickle_k0` <=> d.`__trickle_k0`
+      WHERE NOT EXISTS (
+        SELECT 1
+        FROM step_1 AS u
+        WHERE u.`__trickle_k0` <=> d.`__trickle_k0`))
+    WHERE IF(__trickle_n < 0 OR __trickle_c2 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
+UNION ALL
+SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT g, min(v) AS lo, max(i) AS hi, count(*) AS n
+  FROM t_after AS t
+  WHERE (EXISTS (
+    SELECT 1
+    FROM step_1
+    WHERE `__trickle_k0` <=> (g)))
+  GROUP BY g)
+UNION ALL
+SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT *
+  FROM published AS __trickle_p
+  WHERE EXISTS (
+    SELECT 1
+    FROM gains_2
+    WHERE `__trickle_k0` <=> __trickle_p.`g`));
+
+-- title: state of SELECT g, max(v) AS hi FROM t GROUP BY g
+-- changed: t
+-- state: kept
+SELECT g, max(v) AS hi FROM t GROUP BY g;
+-- expect state, kept beside the table
+SELECT g AS `__trickle_k0`, count(*) AS __trickle_n
+FROM t_after AS t
+GROUP BY g;
+-- expect gains_2, computed once: what the changed rows add to each group
+SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, max(CASE WHEN __trickle_n > 0 THEN __trickle_x0 END) AS __trickle_g0, max(CASE WHEN __trickle_n < 0 THEN __trickle_x0 END) AS __trickle_l0
+FROM (
+  SELECT `__trickle_k0`, __trickle_x0, sum(__trickle_w) AS __trickle_n
+  FROM (
+    SELECT g AS `__trickle_k0`, v AS __trickle_x0, __trickle_weight AS __trickle_w
+    FROM t_changes AS t)
+  GROUP BY `__trickle_k0`, __trickle_x0)
+GROUP BY `__trickle_k0`;
+-- expect step_1, computed once: the groups that may have lost their minimum or maximum
+SELECT d.`__trickle_k0`
+FROM gains_2 AS d JOIN (
+  SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n
+  FROM (
+    SELECT `__trickle_k0`, __trickle_n
+    FROM (
+      SELECT *
+      FROM state AS l
+      WHERE EXISTS (
+        SELECT 1
+        FROM gains_2 AS d
+        WHERE d.`__trickle_k0` <=> l.`__trickle_k0`)))
+  GROUP BY `__trickle_k0`
+  HAVING sum(__trickle_n) <> 0) AS b ON b.`__trickle_k0` <=> d.`__trickle_k0` LEFT JOIN (
+  SELECT `g` AS `__trickle_k0`, CAST(`hi` AS decimal(10,2)) AS __trickle_e0, true AS __trickle_there
+  FROM published AS __trickle_p
+  WHERE EXISTS (
+    SELECT 1
+    FROM gains_2
+    WHERE `__trickle_k0` <=> __trickle_p.`g`)) AS p ON p.`__trickle_k0` <=> d.`__trickle_k0`
+WHERE b.__trickle_n > 0 AND b.__trickle_n + d.__trickle_n > 0 AND (p.__trickle_there IS NULL OR (d.__trickle_l0 IS NOT NULL AND NOT (coalesce(p.__trickle_e0 > d.__trickle_l0, false) OR coalesce(d.__trickle_g0 >= d.__trickle_l0, false))));
+-- expect change
+SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS hi
+  FROM (
+    SELECT `__trickle_k0` AS __trickle_i0, __trickle_e0 AS __trickle_i1
+    FROM (
+      SELECT a.*, CASE WHEN a.__trickle_n > 0 THEN greatest(p.__trickle_e0, d.__trickle_g0) END AS __trickle_e0
+      FROM gains_2 AS d JOIN (
+        SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n
+        FROM (
+          SELECT `__trickle_k0`, __trickle_n
+          FROM (
+            SELECT `__trickle_k0`, __trickle_n
+            FROM (
+              SELECT *
+              FROM state AS l
+              WHERE EXISTS (
+                SELECT 1
+                FROM gains_2 AS d
+                WHERE d.`__trickle_k0` <=> l.`__trickle_k0`))
+            UNION ALL
+            SELECT `__trickle_k0`, __trickle_n
+            FROM gains_2))
+        GROUP BY `__trickle_k0`
+        HAVING sum(__trickle_n) <> 0) AS a ON a.`__trickle_k0` <=> d.`__trickle_k0` LEFT JOIN (
+        SELECT `g` AS `__trickle_k0`, CAST(`hi` AS decimal(10,2)) AS __trickle_e0, true AS __trickle_there
+        FROM published AS __trickle_p
+        WHERE EXISTS (
+          SELECT 1
+          FROM gains_2
+          WHERE `__trickle_k0` <=> __trickle_p.`g`)) AS p ON p.`__trickle_k0` <=> d.`__trickle_k0`
+      WHERE NOT EXISTS (
+        SELECT 1
+        FROM step_1 AS u
+        WHERE u.`__trickle_k0` <=> d.`__trickle_k0`))
+    WHERE IF(__trickle_n < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
+UNION ALL
+SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT g, max(v) AS hi
+  FROM t_after AS t
+  WHERE (EXISTS (
+    SELECT 1
+    FROM step_1
+    WHERE `__trickle_k0` <=> (g)))
+  GROUP BY g)
+UNION ALL
+SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT *
+  FROM published AS __trickle_p
+  WHERE EXISTS (
+    SELECT 1
+    FROM gains_2
+    WHERE `__trickle_k0` <=> __trickle_p.`g`));
+
+-- title: state of SELECT min(i) AS lo, max(g) AS hi, sum(v) AS s FROM t
+-- changed: t
+-- state: kept
+SELECT min(i) AS lo, max(g) AS hi, sum(v) AS s FROM t;
+-- expect state, kept beside the table
+SELECT count(*) AS __trickle_n, count(v) AS __trickle_c2, CAST(coalesce(sum((v)), 0) AS DECIMAL(38,2)) AS __trickle_s2
+FROM t_after AS t;
+-- expect gains_1, computed once: what the changed rows add to each group
+SELECT sum(__trickle_n) AS __trickle_n, sum(__trickle_c2) AS __trickle_c2, sum(__trickle_s2) AS __trickle_s2, min(CASE WHEN __trickle_n > 0 THEN __trickle_x0 END) AS __trickle_g0, min(CASE WHEN __trickle_n < 0 THEN __trickle_x0 END) AS __trickle_l0, max(CASE WHEN __trickle_n > 0 THEN __trickle_x1 END) AS __trickle_g1, max(CASE WHEN __trickle_n < 0 THEN __trickle_x1 END) AS __trickle_l1
+FROM (
+  SELECT __trickle_x0, __trickle_x1, sum(__trickle_w) AS __trickle_n, sum(CASE WHEN __trickle_x2 IS NULL THEN 0L ELSE __trickle_w END) AS __trickle_c2, CAST(coalesce(sum(__trickle_x2 * CAST(__trickle_w AS DECIMAL(10,0))), 0) AS DECIMAL(38,2)) AS __trickle_s2
+  FROM (
+    SELECT i AS __trickle_x0, g AS __trickle_x1, v AS __trickle_x2, __trickle_weight AS __trickle_w
+    FROM t_changes AS t)
+  GROUP BY __trickle_x0, __trickle_x1)
+HAVING count(*) > 0;
+-- expect step_1, computed once: the groups that may have lost their minimum or maximum
+SELECT 1 AS one
+FROM gains_1 AS d JOIN (
+  SELECT sum(__trickle_n) AS __trickle_n, sum(__trickle_c2) AS __trickle_c2, sum(__trickle_s2) AS __trickle_s2
+  FROM (
+    SELECT __trickle_n, __trickle_c2, __trickle_s2
+    FROM (
+      SELECT *
+      FROM state AS l
+      WHERE EXISTS (
+        SELECT 1
+        FROM gains_1 AS d
+        WHERE true)))) AS b ON true LEFT JOIN (
+  SELECT CAST(`lo` AS int) AS __trickle_e0, CAST(`hi` AS string) AS __trickle_e1, true AS __trickle_there
+  FROM published AS __trickle_p
+  WHERE EXISTS (
+    SELECT 1
+    FROM gains_1
+    WHERE true)) AS p ON true
+WHERE b.__trickle_n > 0 AND b.__trickle_n + d.__trickle_n > 0 AND (p.__trickle_there IS NULL OR (d.__trickle_l0 IS NOT NULL AND NOT (coalesce(p.__trickle_e0 < d.__trickle_l0, false) OR coalesce(d.__trickle_g0 <= d.__trickle_l0, false))) OR (d.__trickle_l1 IS NOT NULL AND NOT (coalesce(p.__trickle_e1 > d.__trickle_l1, false) OR coalesce(d.__trickle_g1 >= d.__trickle_l1, false))));
+-- expect change
+SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT __trickle_i0 AS lo, __trickle_i1 AS hi, __trickle_i2 AS s
+  FROM (
+    SELECT __trickle_e0 AS __trickle_i0, __trickle_e1 AS __trickle_i1, CASE WHEN __trickle_c2 > 0 THEN CAST(__trickle_s2 AS decimal(38,2)) END AS __trickle_i2
+    FROM (
+      SELECT a.*, CASE WHEN a.__trickle_n > 0 THEN least(p.__trickle_e0, d.__trickle_g0) END AS __trickle_e0, CASE WHEN a.__trickle_n > 0 THEN greatest(p.__trickle_e1, d.__trickle_g1) END AS __trickle_e1
+      FROM gains_1 AS d JOIN (
+        SELECT sum(__trickle_n) AS __trickle_n, sum(__trickle_c2) AS __trickle_c2, sum(__trickle_s2) AS __trickle_s2
+        FROM (
+          SELECT __trickle_n, __trickle_c2, __trickle_s2
+          FROM (
+            SELECT __trickle_n, __trickle_c2, __trickle_s2
+            FROM (
+              SELECT *
+              FROM state AS l
+              WHERE EXISTS (
+                SELECT 1
+                FROM gains_1 AS d
+                WHERE true))
+            UNION ALL
+            SELECT __trickle_n, __trickle_c2, __trickle_s2
+            FROM gains_1))) AS a ON true LEFT JOIN (
+        SELECT CAST(`lo` AS int) AS __trickle_e0, CAST(`hi` AS string) AS __trickle_e1, true AS __trickle_there
+        FROM published AS __trickle_p
+        WHERE EXISTS (
+          SELECT 1
+          FROM gains_1
+          WHERE true)) AS p ON true
+      WHERE NOT EXISTS (
+        SELECT 1
+        FROM step_1 AS u
+        WHERE true))
+    WHERE IF(__trickle_n < 0 OR __trickle_c2 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
+UNION ALL
+SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT min(i) AS lo, max(g) AS hi, sum(v) AS s
+  FROM t_after AS t
+  WHERE (EXISTS (
+    SELECT 1
+    FROM step_1
+    WHERE true)))
+UNION ALL
+SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT *
+  FROM published AS __trickle_p
+  WHERE EXISTS (
+    SELECT 1
+    FROM gains_1
+    WHERE true));
+
+-- title: state of SELECT g, min(i) FILTER (WHERE v > 0) AS lo, avg(v) AS m FROM t GROUP BY g HAVING count(*) > 1
+-- changed: t
+-- state: kept
+SELECT g, min(i) FILTER (WHERE v > 0) AS lo, avg(v) AS m FROM t GROUP BY g HAVING count(*) > 1;
+-- expect state, kept beside the table
+SELECT g AS `__trickle_k0`, count(*) AS __trickle_n, count(v) AS __trickle_c1, CAST(coalesce(sum((v)), 0) AS DECIMAL(38,2)) AS __trickle_s1, count(1) AS __trickle_c2
+FROM t_after AS t
+GROUP BY g;
+-- expect gains_1, computed once: what the changed rows add to each group
+SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c1) AS __trickle_c1, sum(__trickle_s1) AS __trickle_s1, sum(__trickle_c2) AS __trickle_c2, min(CASE WHEN __trickle_n > 0 THEN __trickle_x0 END) AS __trickle_g0, min(CASE WHEN __trickle_n < 0 THEN __trickle_x0 END) AS __trickle_l0
+FROM (
+  SELECT `__trickle_k0`, __trickle_x0, sum(__trickle_w) AS __trickle_n, sum(CASE WHEN __trickle_x1 IS NULL THEN 0L ELSE __trickle_w END) AS __trickle_c1, CAST(coalesce(sum(__trickle_x1 * CAST(__trickle_w AS DECIMAL(10,0))), 0) AS DECIMAL(38,2)) AS __trickle_s1, sum(CASE WHEN __trickle_x2 IS NULL THEN 0L ELSE __trickle_w END) AS __trickle_c2
+  FROM (
+    SELECT g AS `__trickle_k0`, CASE WHEN v > 0 THEN i END AS __trickle_x0, v AS __trickle_x1, 1 AS __trickle_x2, __trickle_weight AS __trickle_w
+    FROM t_changes AS t)
+  GROUP BY `__trickle_k0`, __trickle_x0)
+GROUP BY `__trickle_k0`;
+-- expect step_1, computed once: the groups that may have lost their minimum or maximum
+SELECT d.`__trickle_k0`
+FROM gains_1 AS d JOIN (
+  SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c1) AS __trickle_c1, sum(__trickle_s1) AS __trickle_s1, sum(__trickle_c2) AS __trickle_c2
+  FROM (
+    SELECT `__trickle_k0`, __trickle_n, __trickle_c1, __trickle_s1, __trickle_c2
+    FROM (
+      SELECT *
+      FROM state AS l
+      WHERE EXISTS (
+        SELECT 1
+        FROM gains_1 AS d
+        WHERE d.`__trickle_k0` <=> l.`__trickle_k0`)))
+  GROUP BY `__trickle_k0`
+  HAVING sum(__trickle_n) <> 0) AS b ON b.`__trickle_k0` <=> d.`__trickle_k0` LEFT JOIN (
+  SELECT `g` AS `__trickle_k0`, CAST(`lo` AS int) AS __trickle_e0, true AS __trickle_there
+  FROM published AS __trickle_p
+  WHERE EXISTS (
+    SELECT 1
+    FROM gains_1
+    WHERE `__trickle_k0` <=> __trickle_p.`g`)) AS p ON p.`__trickle_k0` <=> d.`__trickle_k0`
+WHERE b.__trickle_n > 0 AND b.__trickle_n + d.__trickle_n > 0 AND (p.__trickle_there IS NULL OR (d.__trickle_l0 IS NOT NULL AND NOT (coalesce(p.__trickle_e0 < d.__trickle_l0, false) OR coalesce(d.__trickle_g0 <= d.__trickle_l0, false))));
+-- expect change
+SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS lo, __trickle_i2 AS m
+  FROM (
+    SELECT `__trickle_k0` AS __trickle_i0, __trickle_e0 AS __trickle_i1, CASE WHEN __trickle_c1 > 0 THEN IF(__trickle_c1 < 100000000, CAST(CAST(__trickle_s1 AS DECIMAL(20,2)) / CAST(__trickle_c1 AS DECIMAL(20,0)) AS double), raise_error('Kept lines: an average of too many rows')) END AS __trickle_i2
+    FROM (
+      SELECT a.*, CASE WHEN a.__trickle_n > 0 THEN least(p.__trickle_e0, d.__trickle_g0) END AS __trickle_e0
+      FROM gains_1 AS d JOIN (
+        SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c1) AS __trickle_c1, sum(__trickle_s1) AS __trickle_s1, sum(__trickle_c2) AS __trickle_c2
+        FROM (
+          SELECT `__trickle_k0`, __trickle_n, __trickle_c1, __trickle_s1, __trickle_c2
+          FROM (
+            SELECT `__trickle_k0`, __trickle_n, __trickle_c1, __trickle_s1, __trickle_c2
+            FROM (
+              SELECT *
+              FROM state AS l
+              WHERE EXISTS (
+                SELECT 1
+                FROM gains_1 AS d
+                WHERE d.`__trickle_k0` <=> l.`__trickle_k0`))
+            UNION ALL
+            SELECT `__trickle_k0`, __trickle_n, __trickle_c1, __trickle_s1, __trickle_c2
+            FROM gains_1))
+        GROUP BY `__trickle_k0`
+        HAVING sum(__trickle_n) <> 0) AS a ON a.`__trickle_k0` <=> d.`__trickle_k0` LEFT JOIN (
+        SELECT `g` AS `__trickle_k0`, CAST(`lo` AS int) AS __trickle_e0, true AS __trickle_there
+        FROM published AS __trickle_p
+        WHERE EXISTS (
+          SELECT 1
+          FROM gains_1
+          WHERE `__trickle_k0` <=> __trickle_p.`g`)) AS p ON p.`__trickle_k0` <=> d.`__trickle_k0`
+      WHERE NOT EXISTS (
+        SELECT 1
+        FROM step_1 AS u
+        WHERE u.`__trickle_k0` <=> d.`__trickle_k0`))
+    WHERE IF(__trickle_n < 0 OR __trickle_c1 < 0 OR __trickle_c2 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true) AND (__trickle_n > 1)))
+UNION ALL
+SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT g, min(i) FILTER (WHERE v > 0) AS lo, avg(v) AS m
+  FROM t_after AS t
+  WHERE (EXISTS (
+    SELECT 1
+    FROM step_1
+    WHERE `__trickle_k0` <=> (g)))
+  GROUP BY g
+  HAVING count(*) > 1)
+UNION ALL
+SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT *
+  FROM published AS __trickle_p
+  WHERE EXISTS (
+    SELECT 1
+    FROM gains_1
+    WHERE `__trickle_k0` <=> __trickle_p.`g`));
+
+-- title: state of SELECT g, max(CAST(v AS DOUBLE)) AS hi, min(CAST(i AS TINYINT)) AS lo FROM t WHERE i = 7 OR i IS NULL GROUP BY g
+-- changed: t
+-- state: kept
+SELECT g, max(CAST(v AS DOUBLE)) AS hi, min(CAST(i AS TINYINT)) AS lo FROM t WHERE i = 7 OR i IS NULL GROUP BY g;
+-- expect state, kept beside the table
+SELECT g AS `__trickle_k0`, count(*) AS __trickle_n
+FROM t_after AS t
+WHERE (i = 7 OR i IS NULL)
+GROUP BY g;
+-- expect gains_2, computed once: what the changed rows add to each group
+SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, max(CASE WHEN __trickle_n > 0 THEN __trickle_x0 END) AS __trickle_g0, max(CASE WHEN __trickle_n < 0 THEN __trickle_x0 END) AS __trickle_l0, min(CASE WHEN __trickle_n > 0 THEN __trickle_x1 END) AS __trickle_g1, min(CASE WHEN __trickle_n < 0 THEN __trickle_x1 END) AS __trickle_l1
+FROM (
+  SELECT `__trickle_k0`, __trickle_x0, __trickle_x1, sum(__trickle_w) AS __trickle_n
+  FROM (
+    SELECT g AS `__trickle_k0`, CAST(v AS DOUBLE) AS __trickle_x0, CAST(i AS TINYINT) AS __trickle_x1, __trickle_weight AS __trickle_w
+    FROM t_changes AS t
+    WHERE (i = 7 OR i IS NULL))
+  GROUP BY `__trickle_k0`, __trickle_x0, __trickle_x1)
+GROUP BY `__trickle_k0`;
+-- expect step_1, computed once: the groups that may have lost their minimum or maximum
+SELECT d.`__trickle_k0`
+FROM gains_2 AS d JOIN (
+  SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n
+  FROM (
+    SELECT `__trickle_k0`, __trickle_n
+    FROM (
+      SELECT *
+      FROM state AS l
+      WHERE EXISTS (
+        SELECT 1
+        FROM gains_2 AS d
+        WHERE d.`__trickle_k0` <=> l.`__trickle_k0`)))
+  GROUP BY `__trickle_k0`
+  HAVING sum(__trickle_n) <> 0) AS b ON b.`__trickle_k0` <=> d.`__trickle_k0` LEFT JOIN (
+  SELECT `g` AS `__trickle_k0`, CAST(`hi` AS double) AS __trickle_e0, CAST(`lo` AS tinyint) AS __trickle_e1, true AS __trickle_there
+  FROM published AS __trickle_p
+  WHERE EXISTS (
+    SELECT 1
+    FROM gains_2
+    WHERE `__trickle_k0` <=> __trickle_p.`g`)) AS p ON p.`__trickle_k0` <=> d.`__trickle_k0`
+WHERE b.__trickle_n > 0 AND b.__trickle_n + d.__trickle_n > 0 AND (p.__trickle_there IS NULL OR (d.__trickle_l0 IS NOT NULL AND NOT (coalesce(p.__trickle_e0 > d.__trickle_l0, false) OR coalesce(d.__trickle_g0 >= d.__trickle_l0, false))) OR (d.__trickle_l1 IS NOT NULL AND NOT (coalesce(p.__trickle_e1 < d.__trickle_l1, false) OR coalesce(d.__trickle_g1 <= d.__trickle_l1, false))));
+-- expect change
+SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS hi, __trickle_i2 AS lo
+  FROM (
+    SELECT `__trickle_k0` AS __trickle_i0, __trickle_e0 AS __trickle_i1, __trickle_e1 AS __trickle_i2
+    FROM (
+      SELECT a.*, CASE WHEN a.__trickle_n > 0 THEN greatest(p.__trickle_e0, d.__trickle_g0) END AS __trickle_e0, CASE WHEN a.__trickle_n > 0 THEN least(p.__trickle_e1, d.__trickle_g1) END AS __trickle_e1
+      FROM gains_2 AS d JOIN (
+        SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n
+        FROM (
+          SELECT `__trickle_k0`, __trickle_n
+          FROM (
+            SELECT `__trickle_k0`, __trickle_n
+            FROM (
+              SELECT *
+              FROM state AS l
+              WHERE EXISTS (
+                SELECT 1
+                FROM gains_2 AS d
+                WHERE d.`__trickle_k0` <=> l.`__trickle_k0`))
+            UNION ALL
+            SELECT `__trickle_k0`, __trickle_n
+            FROM gains_2))
+        GROUP BY `__trickle_k0`
+        HAVING sum(__trickle_n) <> 0) AS a ON a.`__trickle_k0` <=> d.`__trickle_k0` LEFT JOIN (
+        SELECT `g` AS `__trickle_k0`, CAST(`hi` AS double) AS __trickle_e0, CAST(`lo` AS tinyint) AS __trickle_e1, true AS __trickle_there
+        FROM published AS __trickle_p
+        WHERE EXISTS (
+          SELECT 1
+          FROM gains_2
+          WHERE `__trickle_k0` <=> __trickle_p.`g`)) AS p ON p.`__trickle_k0` <=> d.`__trickle_k0`
+      WHERE NOT EXISTS (
+        SELECT 1
+        FROM step_1 AS u
+        WHERE u.`__trickle_k0` <=> d.`__trickle_k0`))
+    WHERE IF(__trickle_n < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
+UNION ALL
+SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT g, max(CAST(v AS DOUBLE)) AS hi, min(CAST(i AS TINYINT)) AS lo
+  FROM t_after AS t
+  WHERE (i = 7 OR i IS NULL) AND (EXISTS (
+    SELECT 1
+    FROM step_1
+    WHERE `__trickle_k0` <=> (g)))
+  GROUP BY g)
+UNION ALL
+SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT *
+  FROM published AS __trickle_p
+  WHERE EXISTS (
+    SELECT 1
+    FROM gains_2
+    WHERE `__trickle_k0` <=> __trickle_p.`g`));
+
+-- title: state of SELECT t.g, min(u.w) AS lo, max(t.v) AS hi, count(u.w) AS n FROM t JOIN u ON t.k = u.k GROUP BY t.g
+-- changed: t, u
+-- state: kept
+SELECT t.g, min(u.w) AS lo, max(t.v) AS hi, count(u.w) AS n FROM t JOIN u ON t.k = u.k GROUP BY t.g;
+-- expect state, kept beside the table
+SELECT t.g AS `__trickle_k0`, count(*) AS __trickle_n, count(u.w) AS __trickle_c2
+FROM t_after AS t JOIN u_after AS u ON t.k = u.k
+GROUP BY t.g;
+-- expect gains_2, computed once: what the changed rows add to each group
+SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c2) AS __trickle_c2, min(CASE WHEN __trickle_n > 0 THEN __trickle_x0 END) AS __trickle_g0, min(CASE WHEN __trickle_n < 0 THEN __trickle_x0 END) AS __trickle_l0, max(CASE WHEN __trickle_n > 0 THEN __trickle_x1 END) AS __trickle_g1, max(CASE WHEN __trickle_n < 0 THEN __trickle_x1 END) AS __trickle_l1
+FROM (
+  SELECT `__trickle_k0`, __trickle_x0, __trickle_x1, sum(__trickle_w) AS __trickle_n, sum(CASE WHEN __trickle_x2 IS NULL THEN 0L ELSE __trickle_w END) AS __trickle_c2
+  FROM (
+    SELECT t.g AS `__trickle_k0`, u.w AS __trickle_x0, t.v AS __trickle_x1, u.w AS __trickle_x2, __trickle_weight AS __trickle_w
+    FROM t_changes AS t JOIN u_after AS u ON t.k = u.k
+    UNION ALL
+    SELECT t.g AS `__trickle_k0`, u.w AS __trickle_x0, t.v AS __trickle_x1, u.w AS __trickle_x2, __trickle_weight AS __trickle_w
+    FROM t_before AS t JOIN u_changes AS u ON t.k = u.k)
+  GROUP BY `__trickle_k0`, __trickle_x0, __trickle_x1)
+GROUP BY `__trickle_k0`;
+-- expect step_1, computed once: the groups that may have lost their minimum or maximum
+SELECT d.`__trickle_k0`
+FROM gains_2 AS d JOIN (
+  SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c2) AS __trickle_c2
+  FROM (
+    SELECT `__trickle_k0`, __trickle_n, __trickle_c2
+    FROM (
+      SELECT *
+      FROM state AS l
+      WHERE EXISTS (
+        SELECT 1
+        FROM gains_2 AS d
+        WHERE d.`__trickle_k0` <=> l.`__trickle_k0`)))
+  GROUP BY `__trickle_k0`
+  HAVING sum(__trickle_n) <> 0) AS b ON b.`__trickle_k0` <=> d.`__trickle_k0` LEFT JOIN (
+  SELECT `g` AS `__trickle_k0`, CAST(`lo` AS decimal(15,2)) AS __trickle_e0, CAST(`hi` AS decimal(10,2)) AS __trickle_e1, true AS __trickle_there
+  FROM published AS __trickle_p
+  WHERE EXISTS (
+    SELECT 1
+    FROM gains_2
+    WHERE `__trickle_k0` <=> __trickle_p.`g`)) AS p ON p.`__trickle_k0` <=> d.`__trickle_k0`
+WHERE b.__trickle_n > 0 AND b.__trickle_n + d.__trickle_n > 0 AND (p.__trickle_there IS NULL OR (d.__trickle_l0 IS NOT NULL AND NOT (coalesce(p.__trickle_e0 < d.__trickle_l0, false) OR coalesce(d.__trickle_g0 <= d.__trickle_l0, false))) OR (d.__trickle_l1 IS NOT NULL AND NOT (coalesce(p.__trickle_e1 > d.__trickle_l1, false) OR coalesce(d.__trickle_g1 >= d.__trickle_l1, false))));
+-- expect change
+SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS lo, __trickle_i2 AS hi, __trickle_i3 AS n
+  FROM (
+    SELECT `__trickle_k0` AS __trickle_i0, __trickle_e0 AS __trickle_i1, __trickle_e1 AS __trickle_i2, __trickle_c2 AS __trickle_i3
+    FROM (
+      SELECT a.*, CASE WHEN a.__trickle_n > 0 THEN least(p.__trickle_e0, d.__trickle_g0) END AS __trickle_e0, CASE WHEN a.__trickle_n > 0 THEN greatest(p.__trickle_e1, d.__trickle_g1) END AS __trickle_e1
+      FROM gains_2 AS d JOIN (
+        SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c2) AS __trickle_c2
+        FROM (
+          SELECT `__trickle_k0`, __trickle_n, __trickle_c2
+          FROM (
+            SELECT `__trickle_k0`, __trickle_n, __trickle_c2
+            FROM (
+              SELECT *
+              FROM state AS l
+              WHERE EXISTS (
+                SELECT 1
+                FROM gains_2 AS d
+                WHERE d.`__trickle_k0` <=> l.`__trickle_k0`))
+            UNION ALL
+            SELECT `__trickle_k0`, __trickle_n, __trickle_c2
+            FROM gains_2))
+        GROUP BY `__trickle_k0`
+        HAVING sum(__trickle_n) <> 0) AS a ON a.`__trickle_k0` <=> d.`__trickle_k0` LEFT JOIN (
+        SELECT `g` AS `__trickle_k0`, CAST(`lo` AS decimal(15,2)) AS __trickle_e0, CAST(`hi` AS decimal(10,2)) AS __trickle_e1, true AS __trickle_there
+        FROM published AS __trickle_p
+        WHERE EXISTS (
+          SELECT 1
+          FROM gains_2
+          WHERE `__trickle_k0` <=> __trickle_p.`g`)) AS p ON p.`__trickle_k0` <=> d.`__trickle_k0`
+      WHERE NOT EXISTS (
+        SELECT 1
+        FROM step_1 AS u
+        WHERE u.`__trickle_k0` <=> d.`__trickle_k0`))
+    WHERE IF(__trickle_n < 0 OR __trickle_c2 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
+UNION ALL
+SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT t.g, min(u.w) AS lo, max(t.v) AS hi, count(u.w) AS n
+  FROM t_after AS t JOIN u_after AS u ON t.k = u.k
+  WHERE (EXISTS (
+    SELECT 1
+    FROM step_1
+    WHERE `__trickle_k0` <=> (t.g)))
+  GROUP BY t.g)
+UNION ALL
+SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT *
+  FROM published AS __trickle_p
+  WHERE EXISTS (
+    SELECT 1
+    FROM gains_2
+    WHERE `__trickle_k0` <=> __trickle_p.`g`));
+
+-- title: state of SELECT t.g, min(u.w) AS lo, max(u.w) AS hi FROM t LEFT JOIN u ON t.k = u.k GROUP BY t.g HAVING max(u.w) > 1
+-- changed: t, u
+-- state: kept
+SELECT t.g, min(u.w) AS lo, max(u.w) AS hi FROM t LEFT JOIN u ON t.k = u.k GROUP BY t.g HAVING max(u.w) > 1;
+-- expect state, kept beside the table
+SELECT t.g AS `__trickle_k0`, count(*) AS __trickle_n
+FROM t_after AS t LEFT JOIN u_after AS u ON t.k = u.k
+GROUP BY t.g;
+-- expect gains_1, computed once: what the changed rows add to each group
+SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, min(CASE WHEN __trickle_n > 0 THEN __trickle_x0 END) AS __trickle_g0, min(CASE WHEN __trickle_n < 0 THEN __trickle_x0 END) AS __trickle_l0, max(CASE WHEN __trickle_n > 0 THEN __trickle_x1 END) AS __trickle_g1, max(CASE WHEN __trickle_n < 0 THEN __trickle_x1 END) AS __trickle_l1
+FROM (
+  SELECT `__trickle_k0`, __trickle_x0, __trickle_x1, sum(__trickle_w) AS __trickle_n
+  FROM (
+    SELECT t.g AS `__trickle_k0`, u.w AS __trickle_x0, u.w AS __trickle_x1, __trickle_weight AS __trickle_w
+    FROM t_changes AS t LEFT JOIN u_after AS u ON t.k = u.k
+    UNION ALL
+    SELECT t.g AS `__trickle_k0`, u.w AS __trickle_x0, u.w AS __trickle_x1, CAST(1 AS BIGINT) AS __trickle_w
+    FROM t_before AS t LEFT JOIN u_after AS u ON t.k = u.k
+    WHERE (EXISTS (
+      SELECT 1
+      FROM u_changes AS u
+      WHERE t.k = u.k))
+    UNION ALL
+    SELECT t.g AS `__trickle_k0`, u.w AS __trickle_x0, u.w AS __trickle_x1, CAST(-1 AS BIGINT) AS __trickle_w
+    FROM t_before AS t LEFT JOIN u_before AS u ON t.k = u.k
+    WHERE (EXISTS (
+      SELECT 1
+      FROM u_changes AS u
+      WHERE t.k = u.k)))
+  GROUP BY `__trickle_k0`, __trickle_x0, __trickle_x1)
+GROUP BY `__trickle_k0`;
+-- expect step_1, computed once: the groups that may have lost their minimum or maximum
+SELECT d.`__trickle_k0`
+FROM gains_1 AS d JOIN (
+  SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n
+  FROM (
+    SELECT `__trickle_k0`, __trickle_n
+    FROM (
+      SELECT *
+      FROM state AS l
+      WHERE EXISTS (
+        SELECT 1
+        FROM gains_1 AS d
+        WHERE d.`__trickle_k0` <=> l.`__trickle_k0`)))
+  GROUP BY `__trickle_k0`
+  HAVING sum(__trickle_n) <> 0) AS b ON b.`__trickle_k0` <=> d.`__trickle_k0` LEFT JOIN (
+  SELECT `g` AS `__trickle_k0`, CAST(`lo` AS decimal(15,2)) AS __trickle_e0, CAST(`hi` AS decimal(15,2)) AS __trickle_e1, true AS __trickle_there
+  FROM published AS __trickle_p
+  WHERE EXISTS (
+    SELECT 1
+    FROM gains_1
+    WHERE `__trickle_k0` <=> __trickle_p.`g`)) AS p ON p.`__trickle_k0` <=> d.`__trickle_k0`
+WHERE b.__trickle_n > 0 AND b.__trickle_n + d.__trickle_n > 0 AND (p.__trickle_there IS NULL OR (d.__trickle_l0 IS NOT NULL AND NOT (coalesce(p.__trickle_e0 < d.__trickle_l0, false) OR coalesce(d.__trickle_g0 <= d.__trickle_l0, false))) OR (d.__trickle_l1 IS NOT NULL AND NOT (coalesce(p.__trickle_e1 > d.__trickle_l1, false) OR coalesce(d.__trickle_g1 >= d.__trickle_l1, false))));
+-- expect change
+SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS lo, __trickle_i2 AS hi
+  FROM (
+    SELECT `__trickle_k0` AS __trickle_i0, __trickle_e0 AS __trickle_i1, __trickle_e1 AS __trickle_i2
+    FROM (
+      SELECT a.*, CASE WHEN a.__trickle_n > 0 THEN least(p.__trickle_e0, d.__trickle_g0) END AS __trickle_e0, CASE WHEN a.__trickle_n > 0 THEN greatest(p.__trickle_e1, d.__trickle_g1) END AS __trickle_e1
+      FROM gains_1 AS d JOIN (
+        SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n
+        FROM (
+          SELECT `__trickle_k0`, __trickle_n
+          FROM (
+            SELECT `__trickle_k0`, __trickle_n
+            FROM (
+              SELECT *
+              FROM state AS l
+              WHERE EXISTS (
+                SELECT 1
+                FROM gains_1 AS d
+                WHERE d.`__trickle_k0` <=> l.`__trickle_k0`))
+            UNION ALL
+            SELECT `__trickle_k0`, __trickle_n
+            FROM gains_1))
+        GROUP BY `__trickle_k0`
+        HAVING sum(__trickle_n) <> 0) AS a ON a.`__trickle_k0` <=> d.`__trickle_k0` LEFT JOIN (
+        SELECT `g` AS `__trickle_k0`, CAST(`lo` AS decimal(15,2)) AS __trickle_e0, CAST(`hi` AS decimal(15,2)) AS __trickle_e1, true AS __trickle_there
+        FROM published AS __trickle_p
+        WHERE EXISTS (
+          SELECT 1
+          FROM gains_1
+          WHERE `__trickle_k0` <=> __trickle_p.`g`)) AS p ON p.`__trickle_k0` <=> d.`__trickle_k0`
+      WHERE NOT EXISTS (
+        SELECT 1
+        FROM step_1 AS u
+        WHERE u.`__trickle_k0` <=> d.`__trickle_k0`))
+    WHERE IF(__trickle_n < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true) AND (__trickle_e1 > 1)))
+UNION ALL
+SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT t.g, min(u.w) AS lo, max(u.w) AS hi
+  FROM t_after AS t LEFT JOIN u_after AS u ON t.k = u.k
+  WHERE (EXISTS (
+    SELECT 1
+    FROM step_1
+    WHERE `__trickle_k0` <=> (t.g)))
+  GROUP BY t.g
+  HAVING max(u.w) > 1)
+UNION ALL
+SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT *
+  FROM published AS __trickle_p
+  WHERE EXISTS (
+    SELECT 1
+    FROM gains_1
+    WHERE `__trickle_k0` <=> __trickle_p.`g`));
+
+-- title: state of SELECT DISTINCT g, i FROM t
+-- changed: t
+-- state: kept
+SELECT DISTINCT g, i FROM t;
+-- expect state, kept beside the table
+SELECT `__trickle_c1`, `__trickle_c2`, sum(__trickle_l) AS __trickle_l, sum(__trickle_r) AS __trickle_r
+FROM (
+  SELECT `__trickle_c1`, `__trickle_c2`, 1L AS __trickle_l, 0L AS __trickle_r
+  FROM (
+    SELECT CAST(`__trickle_c1` AS string) AS `__trickle_c1`, CAST(`__trickle_c2` AS int) AS `__trickle_c2`
+    FROM (
+      SELECT g, i
+      FROM t_after AS t) AS __trickle_q(`__trickle_c1`, `__trickle_c2`)))
+GROUP BY `__trickle_c1`, `__trickle_c2`
+HAVING sum(__trickle_l) <> 0 OR sum(__trickle_r) <> 0;
+-- expect changed_rows_2, computed once: the changed rows and how often they come and go
+SELECT `__trickle_c1`, `__trickle_c2`, sum(__trickle_l) AS __trickle_l, sum(__trickle_r) AS __trickle_r
+FROM (
+  SELECT CAST(`__trickle_c1` AS string) AS `__trickle_c1`, CAST(`__trickle_c2` AS int) AS `__trickle_c2`, __trickle_weight AS __trickle_l, 0L AS __trickle_r
+  FROM (
+    SELECT g, i, __trickle_weight AS __trickle_weight
+    FROM t_changes AS t) AS __trickle_q(`__trickle_c1`, `__trickle_c2`, __trickle_weight))
+GROUP BY `__trickle_c1`, `__trickle_c2`
+HAVING sum(__trickle_l) <> 0 OR sum(__trickle_r) <> 0;
+-- expect change
+SELECT *
+FROM (
+  SELECT d.`__trickle_c1` AS `g`, d.`__trickle_c2` AS `i`, IF((coalesce(n.__trickle_l, 0L) + d.__trickle_l) < 0 OR (coalesce(n.__trickle_r, 0L) + d.__trickle_r) < 0, CAST(raise_error('Kept lines: the counts of a row do not add up') AS BIGINT), CAST(if((coalesce(n.__trickle_l, 0L) + d.__trickle_l) + (coalesce(n.__trickle_r, 0L) + d.__trickle_r) > 0, 1L, 0L) - if(coalesce(n.__trickle_l, 0L) + coalesce(n.__trickle_r, 0L) > 0, 1L, 0L) AS BIGINT)) AS __trickle_weight
+  FROM changed_rows_2 AS d LEFT JOIN (
+    SELECT `__trickle_c1`, `__trickle_c2`, sum(__trickle_l) AS __trickle_l, sum(__trickle_r) AS __trickle_r
+    FROM (
+      SELECT `__trickle_c1`, `__trickle_c2`, __trickle_l, __trickle_r
+      FROM state) AS n
+    WHERE EXISTS (
+      SELECT 1
+      FROM changed_rows_2 AS d
+      WHERE d.`__trickle_c1` <=> n.`__trickle_c1` AND d.`__trickle_c2` <=> n.`__trickle_c2`)
+    GROUP BY `__trickle_c1`, `__trickle_c2`) AS n ON d.`__trickle_c1` <=> n.`__trickle_c1` AND d.`__trickle_c2` <=> n.`__trickle_c2`)
+WHERE __trickle_weight <> 0;
+
+-- title: state of SELECT DISTINCT t.g, u.w FROM t LEFT JOIN u ON t.k = u.k
+-- changed: t, u
+-- state: kept
+SELECT DISTINCT t.g, u.w FROM t LEFT JOIN u ON t.k = u.k;
+-- expect state, kept beside the table
+SELECT `__trickle_c1`, `__trickle_c2`, sum(__trickle_l) AS __trickle_l, sum(__trickle_r) AS __trickle_r
+FROM (
+  SELECT `__trickle_c1`, `__trickle_c2`, 1L AS __trickle_l, 0L AS __trickle_r
+  FROM (
+    SELECT CAST(`__trickle_c1` AS string) AS `__trickle_c1`, CAST(`__trickle_c2` AS decimal(15,2)) AS `__trickle_c2`
+    FROM (
+      SELECT t.g, u.w
+      FROM t_after AS t LEFT JOIN u_after AS u ON t.k = u.k) AS __trickle_q(`__trickle_c1`, `__trickle_c2`)))
+GROUP BY `__trickle_c1`, `__trickle_c2`
+HAVING sum(__trickle_l) <> 0 OR sum(__trickle_r) <> 0;
+-- expect changed_rows_2, computed once: the changed rows and how often they come and go
+SELECT `__trickle_c1`, `__trickle_c2`, sum(__trickle_l) AS __trickle_l, sum(__trickle_r) AS __trickle_r
+FROM (
+  SELECT CAST(`__trickle_c1` AS string) AS `__trickle_c1`, CAST(`__trickle_c2` AS decimal(15,2)) AS `__trickle_c2`, __trickle_weight AS __trickle_l, 0L AS __trickle_r
+  FROM (
+    SELECT t.g, u.w, __trickle_weight AS __trickle_weight
+    FROM t_changes AS t LEFT JOIN u_after AS u ON t.k = u.k
+    UNION ALL
+    SELECT t.g, u.w, CAST(1 AS BIGINT) AS __trickle_weight
+    FROM t_before AS t LEFT JOIN u_after AS u ON t.k = u.k
+    WHERE (EXISTS (
+      SELECT 1
+      FROM u_changes AS u
+      WHERE t.k = u.k))
+    UNION ALL
+    SELECT t.g, u.w, CAST(-1 AS BIGINT) AS __trickle_weight
+    FROM t_before AS t LEFT JOIN u_before AS u ON t.k = u.k
+    WHERE (EXISTS (
+      SELECT 1
+      FROM u_changes AS u
+      WHERE t.k = u.k))) AS __trickle_q(`__trickle_c1`, `__trickle_c2`, __trickle_weight))
+GROUP BY `__trickle_c1`, `__trickle_c2`
+HAVING sum(__trickle_l) <> 0 OR sum(__trickle_r) <> 0;
+-- expect change
+SELECT *
+FROM (
+  SELECT d.`__trickle_c1` AS `g`, d.`__trickle_c2` AS `w`, IF((coalesce(n.__trickle_l, 0L) + d.__trickle_l) < 0 OR (coalesce(n.__trickle_r, 0L) + d.__trickle_r) < 0, CAST(raise_error('Kept lines: the counts of a row do not add up') AS BIGINT), CAST(if((coalesce(n.__trickle_l, 0L) + d.__trickle_l) + (coalesce(n.__trickle_r, 0L) + d.__trickle_r) > 0, 1L, 0L) - if(coalesce(n.__trickle_l, 0L) + coalesce(n.__trickle_r, 0L) > 0, 1L, 0L) AS BIGINT)) AS __trickle_weight
+  FROM changed_rows_2 AS d LEFT JOIN (
+    SELECT `__trickle_c1`, `__trickle_c2`, sum(__trickle_l) AS __trickle_l, sum(__trickle_r) AS __trickle_r
+    FROM (
+      SELECT `__trickle_c1`, `__trickle_c2`, __trickle_l, __trickle_r
+      FROM state) AS n
+    WHERE EXISTS (
+      SELECT 1
+      FROM changed_rows_2 AS d
+      WHERE d.`__trickle_c1` <=> n.`__trickle_c1` AND d.`__trickle_c2` <=> n.`__trickle_c2`)
+    GROUP BY `__trickle_c1`, `__trickle_c2`) AS n ON d.`__trickle_c1` <=> n.`__trickle_c1` AND d.`__trickle_c2` <=> n.`__trickle_c2`)
+WHERE __trickle_weight <> 0;
+
+-- title: state of SELECT DISTINCT count(*) AS n, sum(v) AS s FROM t GROUP BY g
+-- changed: t
+-- state: kept
+SELECT DISTINCT count(*) AS n, sum(v) AS s FROM t GROUP BY g;
+-- expect state, kept beside the table
+SELECT `__trickle_c1`, `__trickle_c2`, sum(__trickle_l) AS __trickle_l, sum(__trickle_r) AS __trickle_r
+FROM (
+  SELECT `__trickle_c1`, `__trickle_c2`, 1L AS __trickle_l, 0L AS __trickle_r
+  FROM (
+    SELECT CAST(`__trickle_c1` AS bigint) AS `__trickle_c1`, CAST(`__trickle_c2` AS decimal(38,2)) AS `__trickle_c2`
+    FROM (
+      SELECT count(*) AS n, sum(v) AS s
+      FROM t_after AS t
+      GROUP BY g) AS __trickle_q(`__trickle_c1`, `__trickle_c2`)))
+GROUP BY `__trickle_c1`, `__trickle_c2`
+HAVING sum(__trickle_l) <> 0 OR sum(__trickle_r) <> 0;
+-- expect keys_2, computed once: the keys of the changed rows
+SELECT DISTINCT g AS `__trickle_k0`
+FROM t_changes AS t;
+-- expect changed_rows_2, computed once: the changed rows and how often they come and go
+SELECT `__trickle_c1`, `__trickle_c2`, sum(__trickle_l) AS __trickle_l, sum(__trickle_r) AS __trickle_r
+FROM (
+  SELECT CAST(`__trickle_c1` AS bigint) AS `__trickle_c1`, CAST(`__trickle_c2` AS decimal(38,2)) AS `__trickle_c2`, __trickle_weight AS __trickle_l, 0L AS __trickle_r
+  FROM (
+    SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+    FROM (
+      SELECT count(*) AS n, sum(v) AS s
+      FROM t_after AS t
+      WHERE (EXISTS (
+        SELECT 1
+        FROM keys_2
+        WHERE `__trickle_k0` <=> (g)))
+      GROUP BY g)
+    UNION ALL
+    SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+    FROM (
+      SELECT count(*) AS n, sum(v) AS s
+      FROM t_before AS t
+      WHERE (EXISTS (
+        SELECT 1
+        FROM keys_2
+        WHERE `__trickle_k0` <=> (g)))
+      GROUP BY g)) AS __trickle_q(`__trickle_c1`, `__trickle_c2`, __trickle_weight))
+GROUP BY `__trickle_c1`, `__trickle_c2`
+HAVING sum(__trickle_l) <> 0 OR sum(__trickle_r) <> 0;
+-- expect change
+SELECT *
+FROM (
+  SELECT d.`__trickle_c1` AS `n`, d.`__trickle_c2` AS `s`, IF((coalesce(n.__trickle_l, 0L) + d.__trickle_l) < 0 OR (coalesce(n.__trickle_r, 0L) + d.__trickle_r) < 0, CAST(raise_error('Kept lines: the counts of a row do not add up') AS BIGINT), CAST(if((coalesce(n.__trickle_l, 0L) + d.__trickle_l) + (coalesce(n.__trickle_r, 0L) + d.__trickle_r) > 0, 1L, 0L) - if(coalesce(n.__trickle_l, 0L) + coalesce(n.__trickle_r, 0L) > 0, 1L, 0L) AS BIGINT)) AS __trickle_weight
+  FROM changed_rows_2 AS d LEFT JOIN (
+    SELECT `__trickle_c1`, `__trickle_c2`, sum(__trickle_l) AS __trickle_l, sum(__trickle_r) AS __trickle_r
+    FROM (
+      SELECT `__trickle_c1`, `__trickle_c2`, __trickle_l, __trickle_r
+      FROM state) AS n
+    WHERE EXISTS (
+      SELECT 1
+      FROM changed_rows_2 AS d
+      WHERE d.`__trickle_c1` <=> n.`__trickle_c1` AND d.`__trickle_c2` <=> n.`__trickle_c2`)
+    GROUP BY `__trickle_c1`, `__trickle_c2`) AS n ON d.`__trickle_c1` <=> n.`__trickle_c1` AND d.`__trickle_c2` <=> n.`__trickle_c2`)
+WHERE __trickle_weight <> 0;
+
+-- title: state of SELECT k FROM t UNION SELECT k FROM u
+-- changed: t, u
+-- state: kept
+SELECT k FROM t UNION SELECT k FROM u;
+-- expect state, kept beside the table
+SELECT `__trickle_c1`, sum(__trickle_l) AS __trickle_l, sum(__trickle_r) AS __trickle_r
+FROM (
+  SELECT `__trickle_c1`, 1L AS __trickle_l, 0L AS __trickle_r
+  FROM (
+    SELECT CAST(`__trickle_c1` AS int) AS `__trickle_c1`
+    FROM (
+      SELECT k
+      FROM t_after AS t) AS __trickle_q(`__trickle_c1`))
+  UNION ALL
+  SELECT `__trickle_c1`, 0L AS __trickle_l, 1L AS __trickle_r
+  FROM (
+    SELECT CAST(`__trickle_c1` AS int) AS `__trickle_c1`
+    FROM (
+      SELECT k
+      FROM u_after AS u) AS __trickle_q(`__trickle_c1`)))
+GROUP BY `__trickle_c1`
+HAVING sum(__trickle_l) <> 0 OR sum(__trickle_r) <> 0;
+-- expect changed_rows_2, computed once: the changed rows and how often they come and go
+SELECT `__trickle_c1`, sum(__trickle_l) AS __trickle_l, sum(__trickle_r) AS __trickle_r
+FROM (
+  SELECT CAST(`__trickle_c1` AS int) AS `__trickle_c1`, __trickle_weight AS __trickle_l, 0L AS __trickle_r
+  FROM (
+    SELECT k, __trickle_weight AS __trickle_weight
+    FROM t_changes AS t) AS __trickle_q(`__trickle_c1`, __trickle_weight)
+  UNION ALL
+  SELECT CAST(`__trickle_c1` AS int) AS `__trickle_c1`, 0L AS __trickle_l, __trickle_weight AS __trickle_r
+  FROM (
+    SELECT k, __trickle_weight AS __trickle_weight
+    FROM u_changes AS u) AS __trickle_q(`__trickle_c1`, __trickle_weight))
+GROUP BY `__trickle_c1`
+HAVING sum(__trickle_l) <> 0 OR sum(__trickle_r) <> 0;
+-- expect change
+SELECT *
+FROM (
+  SELECT d.`__trickle_c1` AS `k`, IF((coalesce(n.__trickle_l, 0L) + d.__trickle_l) < 0 OR (coalesce(n.__trickle_r, 0L) + d.__trickle_r) < 0, CAST(raise_error('Kept lines: the counts of a row do not add up') AS BIGINT), CAST(if((coalesce(n.__trickle_l, 0L) + d.__trickle_l) + (coalesce(n.__trickle_r, 0L) + d.__trickle_r) > 0, 1L, 0L) - if(coalesce(n.__trickle_l, 0L) + coalesce(n.__trickle_r, 0L) > 0, 1L, 0L) AS BIGINT)) AS __trickle_weight
+  FROM changed_rows_2 AS d LEFT JOIN (
+    SELECT `__trickle_c1`, sum(__trickle_l) AS __trickle_l, sum(__trickle_r) AS __trickle_r
+    FROM (
+      SELECT `__trickle_c1`, __trickle_l, __trickle_r
+      FROM state) AS n
+    WHERE EXISTS (
+      SELECT 1
+      FROM changed_rows_2 AS d
+      WHERE d.`__trickle_c1` <=> n.`__trickle_c1`)
+    GROUP BY `__trickle_c1`) AS n ON d.`__trickle_c1` <=> n.`__trickle_c1`)
+WHERE __trickle_weight <> 0;
+
+-- title: state of SELECT k, v FROM t INTERSECT SELECT k, w FROM u
+-- changed: t, u
+-- state: kept
+SELECT k, v FROM t INTERSECT SELECT k, w FROM u;
+-- expect state, kept beside the table
+SELECT `__trickle_c1`, `__trickle_c2`, sum(__trickle_l) AS __trickle_l, sum(__trickle_r) AS __trickle_r
+FROM (
+  SELECT `__trickle_c1`, `__trickle_c2`, 1L AS __trickle_l, 0L AS __trickle_r
+  FROM (
+    SELECT CAST(`__trickle_c1` AS int) AS `__trickle_c1`, CAST(`__trickle_c2` AS decimal(15,2)) AS `__trickle_c2`
+    FROM (
+      SELECT k, v
+      FROM t_after AS t) AS __trickle_q(`__trickle_c1`, `__trickle_c2`))
+  UNION ALL
+  SELECT `__trickle_c1`, `__trickle_c2`, 0L AS __trickle_l, 1L AS __trickle_r
+  FROM (
+    SELECT CAST(`__trickle_c1` AS int) AS `__trickle_c1`, CAST(`__trickle_c2` AS decimal(15,2)) AS `__trickle_c2`
+    FROM (
+      SELECT k, w
+      FROM u_after AS u) AS __trickle_q(`__trickle_c1`, `__trickle_c2`)))
+GROUP BY `__trickle_c1`, `__trickle_c2`
+HAVING sum(__trickle_l) <> 0 OR sum(__trickle_r) <> 0;
+-- expect changed_rows_2, computed once: the changed rows and how often they come and go
+SELECT `__trickle_c1`, `__trickle_c2`, sum(__trickle_l) AS __trickle_l, sum(__trickle_r) AS __trickle_r
+FROM (
+  SELECT CAST(`__trickle_c1` AS int) AS `__trickle_c1`, CAST(`__trickle_c2` AS decimal(15,2)) AS `__trickle_c2`, __trickle_weight AS __trickle_l, 0L AS __trickle_r
+  FROM (
+    SELECT k, v, __trickle_weight AS __trickle_weight
+    FROM t_changes AS t) AS __trickle_q(`__trickle_c1`, `__trickle_c2`, __trickle_weight)
+  UNION ALL
+  SELECT CAST(`__trickle_c1` AS int) AS `__trickle_c1`, CAST(`__trickle_c2` AS decimal(15,2)) AS `__trickle_c2`, 0L AS __trickle_l, __trickle_weight AS __trickle_r
+  FROM (
+    SELECT k, w, __trickle_weight AS __trickle_weight
+    FROM u_changes AS u) AS __trickle_q(`__trickle_c1`, `__trickle_c2`, __trickle_weight))
+GROUP BY `__trickle_c1`, `__trickle_c2`
+HAVING sum(__trickle_l) <> 0 OR sum(__trickle_r) <> 0;
+-- expect change
+SELECT *
+FROM (
+  SELECT d.`__trickle_c1` AS `k`, d.`__trickle_c2` AS `v`, IF((coalesce(n.__trickle_l, 0L) + d.__trickle_l) < 0 OR (coalesce(n.__trickle_r, 0L) + d.__trickle_r) < 0, CAST(raise_error('Kept lines: the counts of a row do not add up') AS BIGINT), CAST(if((coalesce(n.__trickle_l, 0L) + d.__trickle_l) > 0 AND (coalesce(n.__trickle_r, 0L) + d.__trickle_r) > 0, 1L, 0L) - if(coalesce(n.__trickle_l, 0L) > 0 AND coalesce(n.__trickle_r, 0L) > 0, 1L, 0L) AS BIGINT)) AS __trickle_weight
+  FROM changed_rows_2 AS d LEFT JOIN (
+    SELECT `__trickle_c1`, `__trickle_c2`, sum(__trickle_l) AS __trickle_l, sum(__trickle_r) AS __trickle_r
+    FROM (
+      SELECT `__trickle_c1`, `__trickle_c2`, __trickle_l, __trickle_r
+      FROM state) AS n
+    WHERE EXISTS (
+      SELECT 1
+      FROM changed_rows_2 AS d
+      WHERE d.`__trickle_c1` <=> n.`__trickle_c1` AND d.`__trickle_c2` <=> n.`__trickle_c2`)
+    GROUP BY `__trickle_c1`, `__trickle_c2`) AS n ON d.`__trickle_c1` <=> n.`__trickle_c1` AND d.`__trickle_c2` <=> n.`__trickle_c2`)
+WHERE __trickle_weight <> 0;
+
+-- title: state of SELECT k FROM t INTERSECT ALL SELECT k FROM u
+-- changed: t, u
+-- state: kept
+SELECT k FROM t INTERSECT ALL SELECT k FROM u;
+-- expect state, kept beside the table
+SELECT `__trickle_c1`, sum(__trickle_l) AS __trickle_l, sum(__trickle_r) AS __trickle_r
+FROM (
+  SELECT `__trickle_c1`, 1L AS __trickle_l, 0L AS __trickle_r
+  FROM (
+    SELECT CAST(`__trickle_c1` AS int) AS `__trickle_c1`
+    FROM (
+      SELECT k
+      FROM t_after AS t) AS __trickle_q(`__trickle_c1`))
+  UNION ALL
+  SELECT `__trickle_c1`, 0L AS __trickle_l, 1L AS __trickle_r
+  FROM (
+    SELECT CAST(`__trickle_c1` AS int) AS `__trickle_c1`
+    FROM (
+      SELECT k
+      FROM u_after AS u) AS __trickle_q(`__trickle_c1`)))
+GROUP BY `__trickle_c1`
+HAVING sum(__trickle_l) <> 0 OR sum(__trickle_r) <> 0;
+-- expect changed_rows_2, computed once: the changed rows and how often they come and go
+SELECT `__trickle_c1`, sum(__trickle_l) AS __trickle_l, sum(__trickle_r) AS __trickle_r
+FROM (
+  SELECT CAST(`__trickle_c1` AS int) AS `__trickle_c1`, __trickle_weight AS __trickle_l, 0L AS __trickle_r
+  FROM (
+    SELECT k, __trickle_weight AS __trickle_weight
+    FROM t_changes AS t) AS __trickle_q(`__trickle_c1`, __trickle_weight)
+  UNION ALL
+  SELECT CAST(`__trickle_c1` AS int) AS `__trickle_c1`, 0L AS __trickle_l, __trickle_weight AS __trickle_r
+  FROM (
+    SELECT k, __trickle_weight AS __trickle_weight
+    FROM u_changes AS u) AS __trickle_q(`__trickle_c1`, __trickle_weight))
+GROUP BY `__trickle_c1`
+HAVING sum(__trickle_l) <> 0 OR sum(__trickle_r) <> 0;
+-- expect change
+SELECT *
+FROM (
+  SELECT d.`__trickle_c1` AS `k`, IF((coalesce(n.__trickle_l, 0L) + d.__trickle_l) < 0 OR (coalesce(n.__trickle_r, 0L) + d.__trickle_r) < 0, CAST(raise_error('Kept lines: the counts of a row do not add up') AS BIGINT), CAST(least((coalesce(n.__trickle_l, 0L) + d.__trickle_l), (coalesce(n.__trickle_r, 0L) + d.__trickle_r)) - least(coalesce(n.__trickle_l, 0L), coalesce(n.__trickle_r, 0L)) AS BIGINT)) AS __trickle_weight
+  FROM changed_rows_2 AS d LEFT JOIN (
+    SELECT `__trickle_c1`, sum(__trickle_l) AS __trickle_l, sum(__trickle_r) AS __trickle_r
+    FROM (
+      SELECT `__trickle_c1`, __trickle_l, __trickle_r
+      FROM state) AS n
+    WHERE EXISTS (
+      SELECT 1
+      FROM changed_rows_2 AS d
+      WHERE d.`__trickle_c1` <=> n.`__trickle_c1`)
+    GROUP BY `__trickle_c1`) AS n ON d.`__trickle_c1` <=> n.`__trickle_c1`)
+WHERE __trickle_weight <> 0;
+
+-- title: state of SELECT k FROM t EXCEPT SELECT k FROM u
+-- changed: t, u
+-- state: kept
+SELECT k FROM t EXCEPT SELECT k FROM u;
+-- expect state, kept beside the table
+SELECT `__trickle_c1`, sum(__trickle_l) AS __trickle_l, sum(__trickle_r) AS __trickle_r
+FROM (
+  SELECT `__trickle_c1`, 1L AS __trickle_l, 0L AS __trickle_r
+  FROM (
+    SELECT CAST(`__trickle_c1` AS int) AS `__trickle_c1`
+    FROM (
+      SELECT k
+      FROM t_after AS t) AS __trickle_q(`__trickle_c1`))
+  UNION ALL
+  SELECT `__trickle_c1`, 0L AS __trickle_l, 1L AS __trickle_r
+  FROM (
+    SELECT CAST(`__trickle_c1` AS int) AS `__trickle_c1`
+    FROM (
+      SELECT k
+      FROM u_after AS u) AS __trickle_q(`__trickle_c1`)))
+GROUP BY `__trickle_c1`
+HAVING sum(__trickle_l) <> 0 OR sum(__trickle_r) <> 0;
+-- expect changed_rows_2, computed once: the changed rows and how often they come and go
+SELECT `__trickle_c1`, sum(__trickle_l) AS __trickle_l, sum(__trickle_r) AS __trickle_r
+FROM (
+  SELECT CAST(`__trickle_c1` AS int) AS `__trickle_c1`, __trickle_weight AS __trickle_l, 0L AS __trickle_r
+  FROM (
+    SELECT k, __trickle_weight AS __trickle_weight
+    FROM t_changes AS t) AS __trickle_q(`__trickle_c1`, __trickle_weight)
+  UNION ALL
+  SELECT CAST(`__trickle_c1` AS int) AS `__trickle_c1`, 0L AS __trickle_l, __trickle_weight AS __trickle_r
+  FROM (
+    SELECT k, __trickle_weight AS __trickle_weight
+    FROM u_changes AS u) AS __trickle_q(`__trickle_c1`, __trickle_weight))
+GROUP BY `__trickle_c1`
+HAVING sum(__trickle_l) <> 0 OR sum(__trickle_r) <> 0;
+-- expect change
+SELECT *
+FROM (
+  SELECT d.`__trickle_c1` AS `k`, IF((coalesce(n.__trickle_l, 0L) + d.__trickle_l) < 0 OR (coalesce(n.__trickle_r, 0L) + d.__trickle_r) < 0, CAST(raise_error('Kept lines: the counts of a row do not add up') AS BIGINT), CAST(if((coalesce(n.__trickle_l, 0L) + d.__trickle_l) > 0 AND (coalesce(n.__trickle_r, 0L) + d.__trickle_r) <= 0, 1L, 0L) - if(coalesce(n.__trickle_l, 0L) > 0 AND coalesce(n.__trickle_r, 0L) <= 0, 1L, 0L) AS BIGINT)) AS __trickle_weight
+  FROM changed_rows_2 AS d LEFT JOIN (
+    SELECT `__trickle_c1`, sum(__trickle_l) AS __trickle_l, sum(__trickle_r) AS __trickle_r
+    FROM (
+      SELECT `__trickle_c1`, __trickle_l, __trickle_r
+      FROM state) AS n
+    WHERE EXISTS (
+      SELECT 1
+      FROM changed_rows_2 AS d
+      WHERE d.`__trickle_c1` <=> n.`__trickle_c1`)
+    GROUP BY `__trickle_c1`) AS n ON d.`__trickle_c1` <=> n.`__trickle_c1`)
+WHERE __trickle_weight <> 0;
+
+-- title: state of SELECT k FROM t EXCEPT ALL SELECT k FROM u
+-- changed: t, u
+-- state: kept
+SELECT k FROM t EXCEPT ALL SELECT k FROM u;
+-- expect state, kept beside the table
+SELECT `__trickle_c1`, sum(__trickle_l) AS __trickle_l, sum(__trickle_r) AS __trickle_r
+FROM (
+  SELECT `__trickle_c1`, 1L AS __trickle_l, 0L AS __trickle_r
+  FROM (
+    SELECT CAST(`__trickle_c1` AS int) AS `__trickle_c1`
+    FROM (
+      SELECT k
+      FROM t_after AS t) AS __trickle_q(`__trickle_c1`))
+  UNION ALL
+  SELECT `__trickle_c1`, 0L AS __trickle_l, 1L AS __trickle_r
+  FROM (
+    SELECT CAST(`__trickle_c1` AS int) AS `__trickle_c1`
+    FROM (
+      SELECT k
+      FROM u_after AS u) AS __trickle_q(`__trickle_c1`)))
+GROUP BY `__trickle_c1`
+HAVING sum(__trickle_l) <> 0 OR sum(__trickle_r) <> 0;
+-- expect changed_rows_2, computed once: the changed rows and how often they come and go
+SELECT `__trickle_c1`, sum(__trickle_l) AS __trickle_l, sum(__trickle_r) AS __trickle_r
+FROM (
+  SELECT CAST(`__trickle_c1` AS int) AS `__trickle_c1`, __trickle_weight AS __trickle_l, 0L AS __trickle_r
+  FROM (
+    SELECT k, __trickle_weight AS __trickle_weight
+    FROM t_changes AS t) AS __trickle_q(`__trickle_c1`, __trickle_weight)
+  UNION ALL
+  SELECT CAST(`__trickle_c1` AS int) AS `__trickle_c1`, 0L AS __trickle_l, __trickle_weight AS __trickle_r
+  FROM (
+    SELECT k, __trickle_weight AS __trickle_weight
+    FROM u_changes AS u) AS __trickle_q(`__trickle_c1`, __trickle_weight))
+GROUP BY `__trickle_c1`
+HAVING sum(__trickle_l) <> 0 OR sum(__trickle_r) <> 0;
+-- expect change
+SELECT *
+FROM (
+  SELECT d.`__trickle_c1` AS `k`, IF((coalesce(n.__trickle_l, 0L) + d.__trickle_l) < 0 OR (coalesce(n.__trickle_r, 0L) + d.__trickle_r) < 0, CAST(raise_error('Kept lines: the counts of a row do not add up') AS BIGINT), CAST(greatest((coalesce(n.__trickle_l, 0L) + d.__trickle_l) - (coalesce(n.__trickle_r, 0L) + d.__trickle_r), 0L) - greatest(coalesce(n.__trickle_l, 0L) - coalesce(n.__trickle_r, 0L), 0L) AS BIGINT)) AS __trickle_weight
+  FROM changed_rows_2 AS d LEFT JOIN (
+    SELECT `__trickle_c1`, sum(__trickle_l) AS __trickle_l, sum(__trickle_r) AS __trickle_r
+    FROM (
+      SELECT `__trickle_c1`, __trickle_l, __trickle_r
+      FROM state) AS n
+    WHERE EXISTS (
+      SELECT 1
+      FROM changed_rows_2 AS d
+      WHERE d.`__trickle_c1` <=> n.`__trickle_c1`)
+    GROUP BY `__trickle_c1`) AS n ON d.`__trickle_c1` <=> n.`__trickle_c1`)
+WHERE __trickle_weight <> 0;
+
+-- title: state of (SELECT k FROM t UNION ALL SELECT k FROM u) EXCEPT ALL SELECT i FROM t
+-- changed: t, u
+-- state: kept
+(SELECT k FROM t UNION ALL SELECT k FROM u) EXCEPT ALL SELECT i FROM t;
+-- expect state, kept beside the table
+SELECT `__trickle_c1`, sum(__trickle_l) AS __trickle_l, sum(__trickle_r) AS __trickle_r
+FROM (
+  SELECT `__trickle_c1`, 1L AS __trickle_l, 0L AS __trickle_r
+  FROM (
+    SELECT CAST(`__trickle_c1` AS int) AS `__trickle_c1`
+    FROM (
+      SELECT k
+      FROM t_after AS t
+      UNION ALL
+      SELECT k
+      FROM u_after AS u) AS __trickle_q(`__trickle_c1`))
+  UNION ALL
+  SELECT `__trickle_c1`, 0L AS __trickle_l, 1L AS __trickle_r
+  FROM (
+    SELECT CAST(`__trickle_c1` AS int) AS `__trickle_c1`
+    FROM (
+      SELECT i
+      FROM t_after AS t) AS __trickle_q(`__trickle_c1`)))
+GROUP BY `__trickle_c1`
+HAVING sum(__trickle_l) <> 0 OR sum(__trickle_r) <> 0;
+-- expect changed_rows_2, computed once: the changed rows and how often they come and go
+SELECT `__trickle_c1`, sum(__trickle_l) AS __trickle_l, sum(__trickle_r) AS __trickle_r
+FROM (
+  SELECT CAST(`__trickle_c1` AS int) AS `__trickle_c1`, __trickle_weight AS __trickle_l, 0L AS __trickle_r
+  FROM (
+    SELECT CAST(`__trickle_c1` AS int) AS `k`, __trickle_weight
+    FROM (
+      SELECT k, __trickle_weight AS __trickle_weight
+      FROM t_changes AS t) AS __trickle_q(`__trickle_c1`, __trickle_weight)
+    UNION ALL
+    SELECT CAST(`__trickle_c1` AS int) AS `k`, __trickle_weight
+    FROM (
+      SELECT k, __trickle_weight AS __trickle_weight
+      FROM u_changes AS u) AS __trickle_q(`__trickle_c1`, __trickle_weight)) AS __trickle_q(`__trickle_c1`, __trickle_weight)
+  UNION ALL
+  SELECT CAST(`__trickle_c1` AS int) AS `__trickle_c1`, 0L AS __trickle_l, __trickle_weight AS __trickle_r
+  FROM (
+    SELECT i, __trickle_weight AS __trickle_weight
+    FROM t_changes AS t) AS __trickle_q(`__trickle_c1`, __trickle_weight))
+GROUP BY `__trickle_c1`
+HAVING sum(__trickle_l) <> 0 OR sum(__trickle_r) <> 0;
+-- expect change
+SELECT *
+FROM (
+  SELECT d.`__trickle_c1` AS `k`, IF((coalesce(n.__trickle_l, 0L) + d.__trickle_l) < 0 OR (coalesce(n.__trickle_r, 0L) + d.__trickle_r) < 0, CAST(raise_error('Kept lines: the counts of a row do not add up') AS BIGINT), CAST(greatest((coalesce(n.__trickle_l, 0L) + d.__trickle_l) - (coalesce(n.__trickle_r, 0L) + d.__trickle_r), 0L) - greatest(coalesce(n.__trickle_l, 0L) - coalesce(n.__trickle_r, 0L), 0L) AS BIGINT)) AS __trickle_weight
+  FROM changed_rows_2 AS d LEFT JOIN (
+    SELECT `__trickle_c1`, sum(__trickle_l) AS __trickle_l, sum(__trickle_r) AS __trickle_r
+    FROM (
+      SELECT `__trickle_c1`, __trickle_l, __trickle_r
+      FROM state) AS n
+    WHERE EXISTS (
+      SELECT 1
+      FROM changed_rows_2 AS d
+      WHERE d.`__trickle_c1` <=> n.`__trickle_c1`)
+    GROUP BY `__trickle_c1`) AS n ON d.`__trickle_c1` <=> n.`__trickle_c1`)
+WHERE __trickle_weight <> 0;
+
+-- title: state of WITH x AS (SELECT k, count(*) AS n FROM t GROUP BY k) SELECT n FROM x INTERSECT SELECT k FROM u
+-- changed: t, u
+-- state: kept
+WITH x AS (SELECT k, count(*) AS n FROM t GROUP BY k) SELECT n FROM x INTERSECT SELECT k FROM u;
+-- expect state, kept beside the table
+SELECT `__trickle_c1`, sum(__trickle_l) AS __trickle_l, sum(__trickle_r) AS __trickle_r
+FROM (
+  SELECT `__trickle_c1`, 1L AS __trickle_l, 0L AS __trickle_r
+  FROM (
+    SELECT CAST(`__trickle_c1` AS bigint) AS `__trickle_c1`
+    FROM (
+      SELECT n
+      FROM x_after AS x) AS __trickle_q(`__trickle_c1`))
+  UNION ALL
+  SELECT `__trickle_c1`, 0L AS __trickle_l, 1L AS __trickle_r
+  FROM (
+    SELECT CAST(`__trickle_c1` AS bigint) AS `__trickle_c1`
+    FROM (
+      SELECT k
+      FROM u_after AS u) AS __trickle_q(`__trickle_c1`)))
+GROUP BY `__trickle_c1`
+HAVING sum(__trickle_l) <> 0 OR sum(__trickle_r) <> 0;
+-- expect x_after_2, a view: x after
+SELECT k, count(*) AS n
+FROM t_after AS t
+GROUP BY k;
+-- expect keys_2, computed once: the keys of the changed rows
+SELECT DISTINCT k AS `__trickle_k0`
+FROM t_changes AS t;
+-- expect x_changes_2, computed once: the change of x
+SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT k, count(*) AS n
+  FROM t_after AS t
+  WHERE (EXISTS (
+    SELECT 1
+    FROM keys_2
+    WHERE `__trickle_k0` <=> (k)))
+  GROUP BY k)
+UNION ALL
+SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT k, count(*) AS n
+  FROM t_before AS t
+  WHERE (EXISTS (
+    SELECT 1
+    FROM keys_2
+    WHERE `__trickle_k0` <=> (k)))
+  GROUP BY k);
+-- expect x_before_2, a view: x before
+SELECT k, count(*) AS n
+FROM t_before AS t
+GROUP BY k;
+-- expect changed_rows_2, computed once: the changed rows and how often they come and go
+SELECT `__trickle_c1`, sum(__trickle_l) AS __trickle_l, sum(__trickle_r) AS __trickle_r
+FROM (
+  SELECT CAST(`__trickle_c1` AS bigint) AS `__trickle_c1`, __trickle_weight AS __trickle_l, 0L AS __trickle_r
+  FROM (
+    SELECT n, __trickle_weight AS __trickle_weight
+    FROM x_changes_2 AS x) AS __trickle_q(`__trickle_c1`, __trickle_weight)
+  UNION ALL
+  SELECT CAST(`__trickle_c1` AS bigint) AS `__trickle_c1`, 0L AS __trickle_l, __trickle_weight AS __trickle_r
+  FROM (
+    SELECT k, __trickle_weight AS __trickle_weight
+    FROM u_changes AS u) AS __trickle_q(`__trickle_c1`, __trickle_weight))
+GROUP BY `__trickle_c1`
+HAVING sum(__trickle_l) <> 0 OR sum(__trickle_r) <> 0;
+-- expect change
+SELECT *
+FROM (
+  SELECT d.`__trickle_c1` AS `n`, IF((coalesce(n.__trickle_l, 0L) + d.__trickle_l) < 0 OR (coalesce(n.__trickle_r, 0L) + d.__trickle_r) < 0, CAST(raise_error('Kept lines: the counts of a row do not add up') AS BIGINT), CAST(if((coalesce(n.__trickle_l, 0L) + d.__trickle_l) > 0 AND (coalesce(n.__trickle_r, 0L) + d.__trickle_r) > 0, 1L, 0L) - if(coalesce(n.__trickle_l, 0L) > 0 AND coalesce(n.__trickle_r, 0L) > 0, 1L, 0L) AS BIGINT)) AS __trickle_weight
+  FROM changed_rows_2 AS d LEFT JOIN (
+    SELECT `__trickle_c1`, sum(__trickle_l) AS __trickle_l, sum(__trickle_r) AS __trickle_r
+    FROM (
+      SELECT `__trickle_c1`, __trickle_l, __trickle_r
+      FROM state) AS n
+    WHERE EXISTS (
+      SELECT 1
+      FROM changed_rows_2 AS d
+      WHERE d.`__trickle_c1` <=> n.`__trickle_c1`)
+    GROUP BY `__trickle_c1`) AS n ON d.`__trickle_c1` <=> n.`__trickle_c1`)
+WHERE __trickle_weight <> 0;
+
+-- title: state of SELECT k, k + 1 AS k1, count(*) AS n FROM t GROUP BY k, k + 1
+-- changed: t
+-- state: kept
+SELECT k, k + 1 AS k1, count(*) AS n FROM t GROUP BY k, k + 1;
+-- expect state, kept beside the table
+SELECT k AS `__trickle_k0`, k + 1 AS `__trickle_k1`, count(*) AS __trickle_n, count(1) AS __trickle_c0
+FROM t_after AS t
+GROUP BY k, k + 1;
+-- expect gains_2, computed once: what the changed rows add to each group
+SELECT `__trickle_k0`, `__trickle_k1`, sum(__trickle_w) AS __trickle_n, sum(CASE WHEN __trickle_x0 IS NULL THEN 0L ELSE __trickle_w END) AS __trickle_c0
+FROM (
+  SELECT k AS `__trickle_k0`, k + 1 AS `__trickle_k1`, 1 AS __trickle_x0, __trickle_weight AS __trickle_w
+  FROM t_changes AS t)
+GROUP BY `__trickle_k0`, `__trickle_k1`;
+-- expect change
+SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS k1, __trickle_i2 AS n
+  FROM (
+    SELECT `__trickle_k0` AS __trickle_i0, `__trickle_k1` AS __trickle_i1, __trickle_n AS __trickle_i2
+    FROM (
+      SELECT `__trickle_k0`, `__trickle_k1`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
+      FROM (
+        SELECT `__trickle_k0`, `__trickle_k1`, __trickle_n, __trickle_c0
+        FROM (
+          SELECT `__trickle_k0`, `__trickle_k1`, __trickle_n, __trickle_c0
+          FROM (
+            SELECT *
+            FROM state AS l
+            WHERE EXISTS (
+              SELECT 1
+              FROM gains_2 AS d
+              WHERE d.`__trickle_k0` <=> l.`__trickle_k0` AND d.`__trickle_k1` <=> l.`__trickle_k1`))
+          UNION ALL
+          SELECT `__trickle_k0`, `__trickle_k1`, __trickle_n, __trickle_c0
+          FROM gains_2))
+      GROUP BY `__trickle_k0`, `__trickle_k1`
+      HAVING sum(__trickle_n) <> 0)
+    WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
+UNION ALL
+SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT *
+  FROM published AS __trickle_p
+  WHERE EXISTS (
+    SELECT 1
+    FROM gains_2
+    WHERE `__trickle_k0` <=> __trickle_p.`k` AND `__trickle_k1` <=> __trickle_p.`k1`));
+
+-- title: state of SELECT upper(g) AS u, 2 AS two, count(*) AS n FROM t GROUP BY upper(g)
+-- changed: t
+-- state: kept
+SELECT upper(g) AS u, 2 AS two, count(*) AS n FROM t GROUP BY upper(g);
+-- expect state, kept beside the table
+SELECT upper(g) AS `__trickle_k0`, count(*) AS __trickle_n, count(1) AS __trickle_c0
+FROM t_after AS t
+GROUP BY upper(g);
+-- expect gains_1, computed once: what the changed rows add to each group
+SELECT `__trickle_k0`, sum(__trickle_w) AS __trickle_n, sum(CASE WHEN __trickle_x0 IS NULL THEN 0L ELSE __trickle_w END) AS __trickle_c0
+FROM (
+  SELECT upper(g) AS `__trickle_k0`, 1 AS __trickle_x0, __trickle_weight AS __trickle_w
+  FROM t_changes AS t)
+GROUP BY `__trickle_k0`;
+-- expect change
+SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT __trickle_i0 AS u, __trickle_i1 AS two, __trickle_i2 AS n
+  FROM (
+    SELECT `__trickle_k0` AS __trickle_i0, 2 AS __trickle_i1, __trickle_n AS __trickle_i2
+    FROM (
+      SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
+      FROM (
+        SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+        FROM (
+          SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+          FROM (
+            SELECT *
+            FROM state AS l
+            WHERE EXISTS (
+              SELECT 1
+              FROM gains_1 AS d
+              WHERE d.`__trickle_k0` <=> l.`__trickle_k0`))
+          UNION ALL
+          SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+          FROM gains_1))
+      GROUP BY `__trickle_k0`
+      HAVING sum(__trickle_n) <> 0)
+    WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
+UNION ALL
+SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT *
+  FROM published AS __trickle_p
+  WHERE EXISTS (
+    SELECT 1
+    FROM gains_1
+    WHERE `__trickle_k0` <=> __trickle_p.`u`));
+
+-- title: state of SELECT g, CASE WHEN count(*) IN (1, 2) THEN 'few' ELSE concat('n', CAST(count(*) AS STRING)) END AS c, -2 * sum(i) + 1 AS s FROM t GROUP BY g HAVING NOT (count(*) % 3 = 0 OR coalesce(sum(v), 0) / 2 < -10)
+-- changed: t
+-- state: kept
+SELECT g, CASE WHEN count(*) IN (1, 2) THEN 'few' ELSE concat('n', CAST(count(*) AS STRING)) END AS c, -2 * sum(i) + 1 AS s FROM t GROUP BY g HAVING NOT (count(*) % 3 = 0 OR coalesce(sum(v), 0) / 2 < -10);
+-- expect state, kept beside the table
+SELECT g AS `__trickle_k0`, count(*) AS __trickle_n, count(1) AS __trickle_c0, count(i) AS __trickle_c1, CAST(coalesce(sum(CAST((i) AS DECIMAL(20,0))), 0) AS DECIMAL(38,0)) AS __trickle_s1, count(v) AS __trickle_c2, CAST(coalesce(sum((v)), 0) AS DECIMAL(38,2)) AS __trickle_s2
+FROM t_after AS t
+GROUP BY g;
+-- expect gains_1, computed once: what the changed rows add to each group
+SELECT `__trickle_k0`, sum(__trickle_w) AS __trickle_n, sum(CASE WHEN __trickle_x0 IS NULL THEN 0L ELSE __trickle_w END) AS __trickle_c0, sum(CASE WHEN __trickle_x1 IS NULL THEN 0L ELSE __trickle_w END) AS __trickle_c1, CAST(coalesce(sum(CAST(__trickle_x1 AS DECIMAL(20,0)) * CAST(__trickle_w AS DECIMAL(10,0))), 0) AS DECIMAL(38,0)) AS __trickle_s1, sum(CASE WHEN __trickle_x2 IS NULL THEN 0L ELSE __trickle_w END) AS __trickle_c2, CAST(coalesce(sum(__trickle_x2 * CAST(__trickle_w AS DECIMAL(10,0))), 0) AS DECIMAL(38,2)) AS __trickle_s2
+FROM (
+  SELECT g AS `__trickle_k0`, 1 AS __trickle_x0, i AS __trickle_x1, v AS __trickle_x2, __trickle_weight AS __trickle_w
+  FROM t_changes AS t)
+GROUP BY `__trickle_k0`;
+-- expect change
+SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS c, __trickle_i2 AS s
+  FROM (
+    SELECT `__trickle_k0` AS __trickle_i0, CASE WHEN __trickle_n IN (1, 2) THEN 'few' ELSE concat('n', CAST(__trickle_n AS STRING)) END AS __trickle_i1, -2 * CASE WHEN __trickle_c1 > 0 THEN CAST(__trickle_s1 AS bigint) END + 1 AS __trickle_i2
+    FROM (
+      SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_c1) AS __trickle_c1, sum(__trickle_s1) AS __trickle_s1, sum(__trickle_c2) AS __trickle_c2, sum(__trickle_s2) AS __trickle_s2
+      FROM (
+        SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_c1, __trickle_s1, __trickle_c2, __trickle_s2
+        FROM (
+          SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_c1, __trickle_s1, __trickle_c2, __trickle_s2
+          FROM (
+            SELECT *
+            FROM state AS l
+            WHERE EXISTS (
+              SELECT 1
+              FROM gains_1 AS d
+              WHERE d.`__trickle_k0` <=> l.`__trickle_k0`))
+          UNION ALL
+          SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_c1, __trickle_s1, __trickle_c2, __trickle_s2
+          FROM gains_1))
+      GROUP BY `__trickle_k0`
+      HAVING sum(__trickle_n) <> 0)
+    WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0 OR __trickle_c1 < 0 OR __trickle_c2 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true) AND (NOT (__trickle_n % 3 = 0 OR coalesce(CASE WHEN __trickle_c2 > 0 THEN CAST(__trickle_s2 AS decimal(38,2)) END, 0) / 2 < -10))))
+UNION ALL
+SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT *
+  FROM published AS __trickle_p
+  WHERE EXISTS (
+    SELECT 1
+    FROM gains_1
+    WHERE `__trickle_k0` <=> __trickle_p.`g`));
+
+-- title: state of SELECT CAST(sum(b) AS DECIMAL(30, 0)) AS s, g FROM (SELECT g, CAST(b AS DECIMAL(20, 0)) AS b FROM t) GROUP BY g
+-- changed: t
+-- state: kept
+SELECT CAST(sum(b) AS DECIMAL(30, 0)) AS s, g FROM (SELECT g, CAST(b AS DECIMAL(20, 0)) AS b FROM t) GROUP BY g;
+-- expect state, kept beside the table
+SELECT g AS `__trickle_k0`, count(*) AS __trickle_n, count(b) AS __trickle_c0, CAST(coalesce(sum((b)), 0) AS DECIMAL(38,0)) AS __trickle_s0
+FROM (
+  SELECT g, CAST(b AS DECIMAL(20, 0)) AS b
+  FROM t_after AS t)
+GROUP BY g;
+-- expect derived_changes_2, computed once: the change of a derived table
+SELECT g, CAST(b AS DECIMAL(20, 0)) AS b, __trickle_weight AS __trickle_weight
+FROM t_changes AS t;
+-- expect gains_1, computed once: what the changed rows add to each group
+SELECT `__trickle_k0`, sum(__trickle_w) AS __trickle_n, sum(CASE WHEN __trickle_x0 IS NULL THEN 0L ELSE __trickle_w END) AS __trickle_c0, CAST(coalesce(sum(__trickle_x0 * CAST(__trickle_w AS DECIMAL(10,0))), 0) AS DECIMAL(38,0)) AS __trickle_s0
+FROM (
+  SELECT g AS `__trickle_k0`, b AS __trickle_x0, __trickle_weight AS __trickle_w
+  FROM derived_changes_2)
+GROUP BY `__trickle_k0`;
+-- expect change
+SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT __trickle_i0 AS s, __trickle_i1 AS `__trickle_i1`
+  FROM (
+    SELECT CAST(CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(38,0)) END AS DECIMAL(30, 0)) AS __trickle_i0, `__trickle_k0` AS __trickle_i1
+    FROM (
+      SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0
+      FROM (
+        SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
+        FROM (
+          SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
+          FROM (
+            SELECT *
+            FROM state AS l
+            WHERE EXISTS (
+              SELECT 1
+              FROM gains_1 AS d
+              WHERE d.`__trickle_k0` <=> l.`__trickle_k0`))
+          UNION ALL
+          SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
+          FROM gains_1))
+      GROUP BY `__trickle_k0`
+      HAVING sum(__trickle_n) <> 0)
+    WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
+UNION ALL
+SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT *
+  FROM published AS __trickle_p
+  WHERE EXISTS (
+    SELECT 1
+    FROM gains_1
+    WHERE `__trickle_k0` <=> __trickle_p.`g`));
