@@ -20,7 +20,7 @@ import pyarrow as pa
 from pyiceberg.catalog.sql import SqlCatalog
 
 from airflow_trickle import Pipeline, TableResult
-from airflow_trickle.engine.fixpoint import near
+from airflow_trickle.tuning import Tuning, tuned
 
 Edge = tuple[int, int]
 CHANGED = 10
@@ -211,14 +211,15 @@ def _told(bench: Bench, name: str, what: str, *, shown: bool) -> None:
 def main() -> None:
     """Print what recursion costs."""
     nodes = int(os.environ.get("TRICKLE_BENCH_NODES", "1100"))
-    if os.environ.get("TRICKLE_BENCH_WHERE") == "spark":
-        near.MOST_HERE = -1
+    on_spark = os.environ.get("TRICKLE_BENCH_WHERE") == "spark"
+    record = Tuning(arrow_fixpoint_input_rows=-1) if on_spark else Tuning()
     folder = Path(tempfile.mkdtemp(prefix="trickle-bench-"))
     try:
         parts = os.environ.get("TRICKLE_BENCH_PARTS", "nothing,changes").split(",")
-        if "nothing" in parts:
-            _from_nothing(folder, nodes)
-        if "changes" in parts:
-            _changes(folder, nodes)
+        with tuned(record):
+            if "nothing" in parts:
+                _from_nothing(folder, nodes)
+            if "changes" in parts:
+                _changes(folder, nodes)
     finally:
         shutil.rmtree(folder, ignore_errors=True)

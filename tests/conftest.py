@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from airflow_trickle.tuning import tuned as tuned_block
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -105,6 +108,21 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
             return _SHARING[0] if file in _SHARING else file
 
     return Together(config, log)
+
+
+#: Changes fields of the tuning record, as in ``tuned(lease_seconds=1.0)``.
+Tuned = Callable[..., None]
+
+
+@pytest.fixture
+def tuned() -> Iterator[Tuned]:
+    """Changes fields of the tuning record for the rest of the test."""
+    with ExitStack() as blocks:
+
+        def change(**changes: float) -> None:
+            blocks.enter_context(tuned_block(**changes))
+
+        yield change
 
 
 @pytest.fixture(scope="session")

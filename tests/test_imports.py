@@ -39,7 +39,7 @@ HOMES: dict[str, set[str]] = {
     "yaml": {"definition"},
 }
 
-#: Which part may use which other; errors, results, tick and clock are for all. Two straight lines:
+#: Which part may use which other; errors, results, tick, clock and tuning are for all. Two straight lines:
 #: definition → algebra → analysis → plan → DAG, and pin → changes → delta → staged files → commit.
 PARTS: dict[str, set[str]] = {
     "__init__": {"api"},
@@ -47,6 +47,7 @@ PARTS: dict[str, set[str]] = {
     "results": set(),
     "tick": set(),
     "clock": set(),
+    "tuning": set(),
     "alerts": set(),
     "provider_info": set(),
     "definition": set(),
@@ -73,7 +74,7 @@ PARTS: dict[str, set[str]] = {
     "plugin": {"definition"},
     "dag_factory": {"alerts", "dag_docs", "dag_tasks", "definition", "operators", "plan", "translator"},
 }
-FOR_ALL = {"errors", "results", "tick", "clock"}
+FOR_ALL = {"errors", "results", "tick", "clock", "tuning"}
 
 #: What only an Airflow installation imports.
 WITH_AIRFLOW = ("dag_factory", "dag_tasks", "operators", "sensors", "hooks", "notifications", "plugin")

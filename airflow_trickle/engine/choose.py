@@ -16,10 +16,9 @@ from airflow_trickle.engine.decide import FIRST_REFRESH, QUERY_CHANGED
 from airflow_trickle.engine.phases import Phase
 from airflow_trickle.engine.states import ChangedInput
 from airflow_trickle.results import Mode
+from airflow_trickle.tuning import tuning
 
 _MIB = 1024 * 1024
-#: Less than this is recomputed in about the time that Spark needs for any query.
-_SMALL = 24 * _MIB
 #: What a refresh from changes costs, where nothing was measured: some seconds whatever there is to do, and of a full
 #: refresh the share of the rows that have changed, several times.
 _FIXED = 0.5
@@ -102,7 +101,7 @@ def choose(work: Workload, past: Sequence[Mapping[str, Any]]) -> Choice:
     measured = _seconds_from_changes(work, refreshes, full) if full is not None else None
     if full is not None and measured is not None:
         return _quicker(full, measured)
-    if work.size < _SMALL:
+    if work.size < tuning().auto_full_bytes:
         return Choice(full=True, why=f"it reads less than {max(1, -(-work.size // _MIB))} MiB")
     if full is not None:
         return _quicker(full, _FIXED + work.times_share * work.share * full)

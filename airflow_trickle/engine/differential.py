@@ -14,7 +14,7 @@ from airflow_trickle.engine.delta.context import Change, Context, InputViews, Pu
 from airflow_trickle.engine.delta.program import change_of
 from airflow_trickle.engine.full import Difference, netted, shaped
 from airflow_trickle.engine.inputs import read_files
-from airflow_trickle.engine.kept import WORTHWHILE_BYTES, Kept
+from airflow_trickle.engine.kept import Kept
 from airflow_trickle.engine.small_change import SmallChange, fetched, find_places
 from airflow_trickle.engine.states import ChangedInput, states_of
 from airflow_trickle.engine.zset import FILE, POSITION, WEIGHT
@@ -23,6 +23,7 @@ from airflow_trickle.lakehouse.commit import Target
 from airflow_trickle.lakehouse.deletes import total_size
 from airflow_trickle.plan.steps import TableStep
 from airflow_trickle.spark.active import configured
+from airflow_trickle.tuning import tuning
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -62,7 +63,7 @@ class ChangeFinder:
     def __post_init__(self) -> None:
         rows = sum(one.rows for one in self.inputs.values())
         self.bench = SparkBench(self.spark, self.views, rows=rows)
-        worthwhile = sum(one.after.size for one in self.inputs.values()) >= WORTHWHILE_BYTES
+        worthwhile = sum(one.after.size for one in self.inputs.values()) >= tuning().aux_state_min_bytes
         kept = self.kept
         lines = self.bench.promise(lambda: kept.frame(self.spark)) if kept is not None else None
         self.tallies = Tallies(lines, wanted=worthwhile)

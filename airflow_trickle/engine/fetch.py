@@ -6,24 +6,25 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from airflow_trickle.spark.active import is_connect
+from airflow_trickle.tuning import tuning
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import DataType, StructType
 
-#: So many rows are few: they fit into a message, a plan and this process's memory.
-SMALL = 100_000
 
-
-def fetch(frame: DataFrame, most: int = SMALL, also: Sequence[str] = ()) -> pa.Table | None:
+def fetch(frame: DataFrame, most: int | None = None, also: Sequence[str] = ()) -> pa.Table | None:
     """The rows of a frame; None if there are more than so many, or of a type that Arrow does not carry exactly.
 
-    The types of the columns in ``also`` do not matter: they stay here.
+    Without ``most`` the limit is `Tuning.arrow_change_rows`. The types of the columns in ``also`` do not matter: they
+    stay here.
     """
     import pyarrow as pa
     from pyspark.errors import PySparkTypeError, UnsupportedOperationException
 
+    if most is None:
+        most = tuning().arrow_change_rows
     try:
         rows = frame.limit(most + 1).toArrow()
     except (UnsupportedOperationException, PySparkTypeError):  # a type that Spark does not turn into Arrow

@@ -21,14 +21,10 @@ from airflow_trickle.engine.zset import quoted
 from airflow_trickle.lakehouse.files import exists, list_files, make_durable, spark_path
 from airflow_trickle.lakehouse.staging import Staging
 from airflow_trickle.lakehouse.state import Frontier
+from airflow_trickle.tuning import tuning
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-
-#: With so many files the lines of each group are added up into one.
-_MOST_FILES = 24
-#: Inputs smaller than this are quickly read again.
-WORTHWHILE_BYTES = 32 * 1024 * 1024
 
 
 @dataclass(frozen=True)
@@ -98,7 +94,7 @@ def written(
         return before
     if tallies.gained is None:
         return None
-    if len(before.files) >= _MOST_FILES and tallies.folded is not None:
+    if len(before.files) >= tuning().aux_state_files and tallies.folded is not None:
         return _whole(bench.frame(tallies.folded), staging, io)
     rows = bench.rows_of(tallies.gained)
     names = [column["name"] for column in before.columns["fields"]]

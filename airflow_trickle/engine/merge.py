@@ -19,6 +19,7 @@ from airflow_trickle.lakehouse.deletes import DeleteFile, DeleteKind, LiveFile, 
 from airflow_trickle.lakehouse.files import spark_path, spark_pattern
 from airflow_trickle.lakehouse.positions import deleted_positions
 from airflow_trickle.lakehouse.snapshots import name_of
+from airflow_trickle.tuning import tuning
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -30,9 +31,6 @@ _DELETES, _NAMED = f"{RESERVED}deletes", f"{RESERVED}named"
 _SEQUENCE, _SCOPE = f"{RESERVED}sequence", f"{RESERVED}scope"
 _UNTIL, _WHERE = f"{RESERVED}until", f"{RESERVED}where"
 
-#: Up to here this process reads position delete files itself, and Spark is spared a job.
-_FEW_FILES = 32
-_FEW_ROWS = 100_000
 #: Paths that everybody spells alike.
 _SIMPLE = re.compile(r"[A-Za-z0-9_./=:-]*")
 
@@ -153,7 +151,8 @@ def _places(
     import pyarrow as pa
 
     deletes = {delete for file in files for delete in file.deletes if delete.kind is DeleteKind.POSITION}
-    few = len(deletes) <= _FEW_FILES and sum(delete.rows for delete in deletes) <= _FEW_ROWS
+    most, rows = tuning(), sum(delete.rows for delete in deletes)
+    few = len(deletes) <= most.arrow_delete_files and rows <= most.arrow_delete_rows
     if not few:
         yield _listed(spark, files, spelled)
     parts = []

@@ -26,7 +26,7 @@ from airflow_trickle.lakehouse import staging as stagings
 from airflow_trickle.lakehouse.catalog import Lakehouse
 from airflow_trickle.lakehouse.commit import Staged, commit
 from airflow_trickle.lakehouse.files import delete_files
-from airflow_trickle.lakehouse.leases import WAIT_SECONDS, Lease, holding, require
+from airflow_trickle.lakehouse.leases import Lease, holding, require
 from airflow_trickle.lakehouse.rollback import stage_rollback
 from airflow_trickle.lakehouse.state import RESTATE, lock_status, write_history, write_status
 from airflow_trickle.lakehouse.tables import status as status_rows
@@ -42,7 +42,7 @@ def restate(
     moment: datetime,
     *,
     interrupt: Callable[[str], object] | None = None,
-    wait: float = WAIT_SECONDS,
+    wait: float | None = None,
 ) -> dict[str, RestatedTable]:
     """Take all stream tables of a pipeline back, in one commit, to what they had published by a moment.
 
@@ -53,7 +53,7 @@ def restate(
         plan: The pipeline as it is defined now.
         moment: The last tick whose effective time is not after it is the last that counts.
         interrupt: Gets the Spark session of every refresh that a dead process left behind.
-        wait: For so many seconds for refreshes that are under way.
+        wait: For so many seconds for refreshes that are under way; as `holding` does if None.
 
     Raises:
         CannotRestate: the moment makes no sense, lies before the first tick, or is no longer known.

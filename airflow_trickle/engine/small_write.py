@@ -17,19 +17,15 @@ from pyiceberg.manifest import DataFile
 
 from airflow_trickle.engine.arrange import arranged_rows
 from airflow_trickle.engine.small_change import Places, SmallChange
-from airflow_trickle.engine.write import SMALL_FILE_BYTES, SMALL_FILES_KEPT, Written, by_partition
+from airflow_trickle.engine.write import Written, by_partition
 from airflow_trickle.errors import RefreshFailed
 from airflow_trickle.lakehouse.commit import NAME_MAPPING, Target, data_files
 from airflow_trickle.lakehouse.deletes import DeleteKind, deletes_of
 from airflow_trickle.lakehouse.files import file_key
 from airflow_trickle.lakehouse.positions import deleted_positions, write_position_deletes
 from airflow_trickle.lakehouse.staging import Staging
+from airflow_trickle.tuning import tuning
 
-#: A file that has lost more than this share of its rows, or has so many delete files, is written anew.
-_LOST_TOO_MANY = 0.2
-_DELETE_FILES_KEPT = 8
-#: So much is folded together here; more is work for Spark.
-_FOLDED_BYTES = 16 * SMALL_FILE_BYTES
 _ROWS_OF_A_GROUP = 1_000_000
 
 
@@ -87,20 +83,21 @@ def _planned(target: Target, files: dict[str, DataFile], places: Places) -> _Pla
     metadata = target.table.metadata
     if NAME_MAPPING in metadata.properties or target.is_parted_anew:
         return None
+    limits = tuning()
     touched = {key: files[key] for key in places}
     plan = _Plan({}, {})
     for key, file in touched.items():
-        if file.file_size_in_bytes < SMALL_FILE_BYTES:
+        if file.file_size_in_bytes < limits.small_file_bytes:
             plan.rewritten[key] = file
         elif metadata.format_version != 2 or file.spec_id != target.spec.spec_id or _is_worn(file, len(places[key])):
             return None
         else:
             plan.marked[key] = file
-    small = by_partition(file for file in files.values() if file.file_size_in_bytes < SMALL_FILE_BYTES)
+    small = by_partition(file for file in files.values() if file.file_size_in_bytes < limits.small_file_bytes)
     for group in small.values():
-        if len(group) >= SMALL_FILES_KEPT and _size(group) <= _FOLDED_BYTES:
+        if len(group) >= limits.small_files_per_partition and _size(group) <= limits.arrow_rewrite_bytes:
             plan.rewritten.update({file_key(file.file_path): file for file in group})
-    return plan if _size(plan.rewritten.values()) <= _FOLDED_BYTES else None
+    return plan if _size(plan.rewritten.values()) <= limits.arrow_rewrite_bytes else None
 
 
 def _size(files: Iterable[DataFile]) -> int:
@@ -110,7 +107,8 @@ def _size(files: Iterable[DataFile]) -> int:
 def _is_worn(file: DataFile, going: int) -> bool:
     deletes = deletes_of(file)
     gone = going + sum(delete.rows for delete in deletes)
-    return len(deletes) >= _DELETE_FILES_KEPT or gone > _LOST_TOO_MANY * file.record_count
+    limits = tuning()
+    return len(deletes) >= limits.rewrite_delete_files or gone > limits.rewrite_deleted_share * file.record_count
 
 
 def _layout(target: Target) -> pa.Schema:

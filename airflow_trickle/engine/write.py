@@ -18,15 +18,10 @@ from airflow_trickle.lakehouse.commit import NAME_MAPPING, Target, data_files
 from airflow_trickle.lakehouse.deletes import Scope, scope_of
 from airflow_trickle.lakehouse.files import list_tree, spark_path
 from airflow_trickle.lakehouse.staging import Staging
+from airflow_trickle.tuning import tuning
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-
-#: Files below this are small; when so many have gathered, the next write folds them into one.
-SMALL_FILE_BYTES = 8 * 1024 * 1024
-SMALL_FILES_KEPT = 16
-#: Below this a result goes into a single file.
-ONE_FILE_BYTES = 64 * 1024 * 1024
 
 
 @dataclass(frozen=True)
@@ -106,9 +101,10 @@ def write_difference(
 
 def _with_small_files(rewritten: list[DataFile], published: Sequence[DataFile]) -> list[DataFile]:
     """Add the small files of a partition once there are many: each costs a read at every later refresh."""
+    limits = tuning()
     chosen = {file.file_path for file in rewritten}
-    small = by_partition(file for file in published if file.file_size_in_bytes < SMALL_FILE_BYTES)
-    many = [file for files in small.values() if len(files) >= SMALL_FILES_KEPT for file in files]
+    small = by_partition(file for file in published if file.file_size_in_bytes < limits.small_file_bytes)
+    many = [file for files in small.values() if len(files) >= limits.small_files_per_partition for file in files]
     return rewritten + [file for file in many if file.file_path not in chosen]
 
 
@@ -121,7 +117,7 @@ def by_partition(files: Iterable[DataFile]) -> dict[Scope, list[DataFile]]:
 
 
 def _write(rows: DataFrame, target: Target, staging: Staging, size: int) -> list[DataFile]:
-    frame, folders = arranged(shaped(rows, target), target, one_task=size < ONE_FILE_BYTES)
+    frame, folders = arranged(shaped(rows, target), target, one_task=size < tuning().one_task_write_bytes)
     # Overwrite: should the client have sent the query twice, its files are there once.
     writer = frame.write.mode("overwrite").option("partitionOverwriteMode", "static").option("compression", "zstd")
     # The marker file would lie between the data files for ever.

@@ -16,10 +16,8 @@ from pyiceberg.table import FileScanTask, Table
 from airflow_trickle.lakehouse.deletes import DeleteFile, DeleteKind, LiveFile, deletes_of, total_rows, total_size
 from airflow_trickle.lakehouse.positions import deleted_positions, named_files
 from airflow_trickle.lakehouse.snapshots import live_files, manifests_of
+from airflow_trickle.tuning import tuning
 
-#: Up to here netting in this process is quicker than a Spark job, and cheap on memory.
-_SMALL_ROWS = 200_000
-_SMALL_BYTES = 32 * 1024 * 1024
 #: So many rows of a delete file are looked at to save reading data files.
 _SMALL_DELETES = 1_000_000
 
@@ -104,7 +102,7 @@ def certainly_no_change(table: Table, changes: FileChanges, schema: Schema) -> b
     added, removed = total_rows(changes.added), total_rows(changes.removed)
     if added is not None and removed is not None and added != removed:
         return False
-    if changes.rows > _SMALL_ROWS or changes.size > _SMALL_BYTES:
+    if changes.rows > tuning().arrow_compare_rows or changes.size > tuning().arrow_compare_bytes:
         return False
     if any(delete.kind is DeleteKind.EQUALITY for f in (*changes.added, *changes.removed) for delete in deletes_of(f)):
         return False

@@ -9,6 +9,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -246,7 +247,7 @@ def stage_together(stagings: Sequence[Callable[[], Staged]]) -> list[Staged]:
     If one fails, the others are done all the same, and the first error is raised.
     """
     with ThreadPoolExecutor(max_workers=max(1, len(stagings))) as pool:
-        return [future.result() for future in [pool.submit(call) for call in stagings]]
+        return [future.result() for future in [pool.submit(copy_context().run, call) for call in stagings]]
 
 
 def _transaction(target: Target) -> Transaction:

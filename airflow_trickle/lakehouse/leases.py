@@ -13,6 +13,7 @@ import time
 import uuid
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
+from contextvars import copy_context
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -24,14 +25,10 @@ from sqlalchemy.exc import IntegrityError
 from airflow_trickle.errors import CommitConflict, LeaseHeld, TrickleError
 from airflow_trickle.lakehouse.catalog import Lakehouse
 from airflow_trickle.lakehouse.tables import leases
+from airflow_trickle.tuning import tuning
 
-#: A holder on another machine that stopped renewing is believed dead after this long.
-LEASE_SECONDS = 60.0
-WAIT_SECONDS = 30.0
 #: A tick whose tasks stopped coming is believed dead after this long: a busy scheduler takes minutes to start one.
 CLAIM_SECONDS = 900.0
-#: A later tick of the same pipeline waits no longer than this.
-TAKE_OVER_SECONDS = 60.0
 _POLL_SECONDS = 0.2
 
 
@@ -62,7 +59,7 @@ def try_acquire(lake: Lakehouse, identifier: str, holder: str, claim: str | None
         "host": socket.gethostname(),
         "pid": os.getpid(),
         "process_started": _process_started(os.getpid()),
-        "expires_at": time.time() + LEASE_SECONDS,
+        "expires_at": _expiry(),
         "claim": claim,
         "claimed_until": None if claim is None else time.time() + CLAIM_SECONDS,
     }
@@ -83,6 +80,10 @@ def try_acquire(lake: Lakehouse, identifier: str, holder: str, claim: str | None
     return Lease(identifier, owner)
 
 
+def _expiry() -> float:
+    return time.time() + tuning().lease_seconds
+
+
 def _is_free(row: dict[str, Any]) -> bool:
     """Whether no living process holds it."""
     return bool(row["expires_at"] < time.time() or _is_dead(row))
@@ -98,7 +99,7 @@ def _may_take_over(row: dict[str, Any], claim: str | None) -> bool:
         return claim is not None
     # A tick's name begins with its pipeline's.
     same = row["claim"].partition("/")[0] == claim.partition("/")[0]
-    return bool(same and row["claimed_until"] - CLAIM_SECONDS + TAKE_OVER_SECONDS < time.time())
+    return bool(same and row["claimed_until"] - CLAIM_SECONDS + tuning().claim_take_over_seconds < time.time())
 
 
 def _is_dead(row: dict[str, Any]) -> bool:
@@ -156,12 +157,12 @@ def forget_dead(lake: Lakehouse) -> int:
 def renew(lake: Lakehouse, lease: Lease) -> None:
     """Say that the holder is alive."""
     with lake.database.transaction() as connection:
-        connection.execute(update(leases).where(_held(lake, lease)).values(expires_at=time.time() + LEASE_SECONDS))
+        connection.execute(update(leases).where(_held(lake, lease)).values(expires_at=_expiry()))
 
 
 def require(lake: Lakehouse, connection: Connection, lease: Lease) -> None:
     """Inside a commit: fail unless the lease is still ours, and keep it so until the commit is done."""
-    held = connection.execute(update(leases).where(_held(lake, lease)).values(expires_at=time.time() + LEASE_SECONDS))
+    held = connection.execute(update(leases).where(_held(lake, lease)).values(expires_at=_expiry()))
     if held.rowcount != 1:
         raise CommitConflict(
             f"Table {lease.identifier} was taken over by another process while this one was refreshing it; "
@@ -176,20 +177,22 @@ def _held(lake: Lakehouse, lease: Lease) -> Any:
 
 @contextmanager
 def holding(
-    lake: Lakehouse, identifiers: list[str], holder: str, wait: float = WAIT_SECONDS, claim: str | None = None
+    lake: Lakehouse, identifiers: list[str], holder: str, wait: float | None = None, claim: str | None = None
 ) -> Iterator[dict[str, Lease]]:
     """Hold the leases of some tables for the length of a block, renewing them meanwhile.
 
     With ``claim``, the tables stay claimed by that tick when the block is done.
 
     Raises:
-        LeaseHeld: somebody else still has one of them after ``wait`` seconds.
+        LeaseHeld: somebody else still has one of them after ``wait`` seconds, or `Tuning.lease_wait_seconds`.
     """
     held: dict[str, Lease] = {}
     stop = threading.Event()
-    deadline = time.monotonic() + wait
+    deadline = time.monotonic() + (tuning().lease_wait_seconds if wait is None else wait)
     # From the first lease on: waiting for the others may take longer than a lease lasts.
-    threading.Thread(target=_keep_alive, args=(lake, held, stop, claim), daemon=True).start()
+    # In a copy of this context: it renews for as long as this caller's record says.
+    keep_alive = (_keep_alive, lake, held, stop, claim)
+    threading.Thread(target=copy_context().run, args=keep_alive, daemon=True).start()
     try:
         # In one order everywhere, so that two processes never wait for each other.
         for identifier in sorted(set(identifiers)):
@@ -218,7 +221,7 @@ def _acquire(lake: Lakehouse, identifier: str, holder: str, deadline: float, cla
 
 
 def _keep_alive(lake: Lakehouse, held: dict[str, Lease], stop: threading.Event, claim: str | None) -> None:
-    while not stop.wait(LEASE_SECONDS / 4):
+    while not stop.wait(tuning().lease_seconds / 4):
         try:
             for lease in list(held.values()):
                 renew(lake, lease)

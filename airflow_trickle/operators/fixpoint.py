@@ -12,6 +12,7 @@ from airflow_trickle.operators.base import Opened
 from airflow_trickle.operators.links import HistoryLink, PassesLink
 from airflow_trickle.operators.refresh import RefreshOperator
 from airflow_trickle.results import Iteration
+from airflow_trickle.tuning import tuning
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -25,8 +26,6 @@ log = logging.getLogger("airflow_trickle")
 #: XComs: what each pass did, a list that grows; and its last entry by itself.
 ITERATIONS = "iterations"
 LAST_ITERATION = "last_iteration"
-#: A pass may take a tenth of a second, and a call of Airflow's server not much less.
-_SECONDS_BETWEEN = 1.0
 
 
 class FixpointOperator(RefreshOperator):
@@ -90,7 +89,7 @@ class PassReporter:
                 "seconds": iteration.seconds,
             }
         )
-        if time.monotonic() - self._pushed_at >= _SECONDS_BETWEEN:
+        if time.monotonic() - self._pushed_at >= tuning().iteration_push_seconds:
             self.push()
 
     def push(self) -> None:

@@ -15,6 +15,7 @@ from airflow_trickle.hooks.submit import environment_of, submit_hook, submitted
 from airflow_trickle.spark.session import SparkProvider
 from airflow_trickle.spark.target import SparkTarget
 from airflow_trickle.spark.tuning import chosen_settings
+from airflow_trickle.tuning import tuning
 
 if TYPE_CHECKING:
     from airflow_trickle.engine.group import GroupRefresh
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("airflow_trickle")
 
-#: A driver's Python outlives its Java by a moment, in which it may still say what went wrong.
-_PATIENCE_SECONDS = 10.0
 _POLL_SECONDS = 0.5
 
 
@@ -101,7 +100,7 @@ class Submitter(SparkProvider):
     def _outcome(self, lake: Lakehouse, number: str, *, patient: bool) -> str | None:
         from airflow_trickle.lakehouse import submissions
 
-        deadline = time.monotonic() + (_PATIENCE_SECONDS if patient else 0.0)
+        deadline = time.monotonic() + (tuning().submission_outcome_seconds if patient else 0.0)
         while True:
             found = submissions.find(lake, number)
             if found is None or found.outcome is not None:

@@ -14,6 +14,7 @@ from urllib.parse import quote
 from airflow_trickle.errors import SparkUnavailable
 from airflow_trickle.spark.state import ServerState
 from airflow_trickle.spark.target import SparkTarget
+from airflow_trickle.tuning import tuning
 
 if TYPE_CHECKING:
     import grpc  # type: ignore[import-untyped]
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
 
 #: The same for every client of ours: a session is found again only under the same user.
 USER = "airflow-trickle"
-REACH_SECONDS = 5.0
-READY_SECONDS = 8.0
 #: The first session of a cold server loads many classes.
 SESSION_SECONDS = 60.0
 
@@ -162,7 +161,7 @@ def reach(endpoint: Endpoint) -> None:
     if any(os.environ.get(name) for name in ("grpc_proxy", "https_proxy", "http_proxy")):
         return  # the way may lead through a proxy, so a direct connection tells nothing
     try:
-        socket.create_connection((host.strip("[]"), int(port)), timeout=REACH_SECONDS).close()
+        socket.create_connection((host.strip("[]"), int(port)), timeout=tuning().spark_reach_seconds).close()
     except OSError as error:
         raise unreachable(endpoint, _reason(error)) from error
 
@@ -173,7 +172,7 @@ def _reason(error: OSError) -> str:
     if isinstance(error, ConnectionRefusedError):
         return "nothing listens there"
     if isinstance(error, TimeoutError):
-        return f"no answer within {REACH_SECONDS:.0f} s"
+        return f"no answer within {tuning().spark_reach_seconds:.0f} s"
     return error.strerror or str(error)
 
 
@@ -181,12 +180,11 @@ def wait_ready(endpoint: Endpoint, channel: grpc.Channel) -> None:
     """Raise within seconds if what listens there does not speak Spark Connect's protocol."""
     import grpc  # type: ignore[import-untyped]
 
+    seconds = tuning().spark_ready_seconds
     try:
-        grpc.channel_ready_future(channel).result(timeout=READY_SECONDS)
+        grpc.channel_ready_future(channel).result(timeout=seconds)
     except grpc.FutureTimeoutError:
-        raise unreachable(
-            endpoint, f"it takes connections, but did not speak gRPC within {READY_SECONDS:.0f} s"
-        ) from None
+        raise unreachable(endpoint, f"it takes connections, but did not speak gRPC within {seconds:.0f} s") from None
 
 
 def unreachable(endpoint: Endpoint, reason: str) -> SparkUnavailable:

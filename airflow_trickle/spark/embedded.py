@@ -23,13 +23,12 @@ from airflow_trickle.errors import SparkUnavailable
 from airflow_trickle.spark import supervisor
 from airflow_trickle.spark.launch import prepare_launch, server_properties, settings_hash
 from airflow_trickle.spark.state import ServerFiles, ServerState, end_process, is_process
+from airflow_trickle.tuning import tuning
 
 log = logging.getLogger(__name__)
 
 #: Long enough for a cold disk and a busy machine; usually it takes 5 to 10 s.
 START_SECONDS = 180.0
-#: A server that does not answer for so long, twice, hangs. A busy one answers in milliseconds.
-ANSWER_SECONDS = 15.0
 STOP_SECONDS = 20.0
 
 
@@ -89,7 +88,7 @@ def ensure_running() -> ServerInfo:
         state = _alive(files)
         if state is not None and state.port == 0:  # its starter was killed
             state = _await_start(files)
-        if state is not None and _fits(files, state) and channel.answers(state, ANSWER_SECONDS, tries=2):
+        if state is not None and _fits(files, state) and channel.answers(state, tuning().spark_answer_seconds, tries=2):
             return _info(files, state)
         # Also when nothing runs: what a killed one left behind, its record first of all, must not be found.
         _end(files)
@@ -108,7 +107,7 @@ def status() -> ServerStatus:
     if state.port == 0:
         return ServerStatus("starting", f"The embedded Spark server is starting (pid {state.pid}).", folder)
     info = _info(files, state)
-    if not channel.answers(state, ANSWER_SECONDS):
+    if not channel.answers(state, tuning().spark_answer_seconds):
         detail = f"The embedded Spark server (pid {state.pid}) does not answer. See {files.log}."
         return ServerStatus("unresponsive", detail, folder, info)
     detail = f"The embedded Spark server runs (pid {state.pid}, port {state.port}, since {state.started_at})."
@@ -192,7 +191,7 @@ def _start(files: ServerFiles) -> ServerInfo:
     if done.returncode not in (0, supervisor.TAKEN):
         raise _failed(files, "its supervisor could not be started")
     state = _await_start(files)
-    if not channel.answers(state, ANSWER_SECONDS, tries=4):
+    if not channel.answers(state, tuning().spark_answer_seconds, tries=4):
         _end(files)
         raise _failed(files, "it does not answer")
     log.info("The embedded Spark server was started in %.1f s (pid %d).", time.monotonic() - began, state.pid)

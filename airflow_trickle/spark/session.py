@@ -11,6 +11,7 @@ import time
 import uuid
 import weakref
 from collections.abc import Mapping
+from contextvars import copy_context
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -253,7 +254,7 @@ class SparkProvider:
             return
         # In a thread and over a channel of its own: a signal may have come while this thread held a
         # lock of gRPC, and waiting for that lock here would be for ever.
-        thread = threading.Thread(target=self._interrupt_now, args=(session,), daemon=True)
+        thread = threading.Thread(target=copy_context().run, args=(self._interrupt_now, session), daemon=True)
         thread.start()
         thread.join(2 * _INTERRUPT_SECONDS)
 

@@ -12,6 +12,7 @@ import pytest
 
 from airflow_trickle import Mode, TickFailed
 from airflow_trickle.engine.choose import choose
+from tests.conftest import Tuned
 from tests.engine.world import World
 
 ORDERS = pa.schema(
@@ -202,10 +203,10 @@ def test_a_changed_query_is_computed_in_full_once(shop: World) -> None:
     assert_right(shop, {"plain": "SELECT id FROM orders"})
 
 
-def test_auto_refreshes_a_large_table_from_changes(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_auto_refreshes_a_large_table_from_changes(world: World, monkeypatch: pytest.MonkeyPatch, tuned: Tuned) -> None:
     # Not by what refreshes took: a test must not depend on the machine's speed.
     monkeypatch.setattr("airflow_trickle.engine.publish.choose", lambda work, _past: choose(work, []))
-    monkeypatch.setattr("airflow_trickle.engine.choose._SMALL", 0)
+    tuned(auto_full_bytes=0)
     schema = pa.schema([("k", pa.int64()), ("x", pa.int64())])
     world.source("t", schema, [{"k": number % 7, "x": number} for number in range(100)])
     query = "SELECT k, SUM(x) AS s FROM t GROUP BY k"

@@ -16,6 +16,7 @@ from airflow_trickle.engine.delta.tally import Tally
 from airflow_trickle.engine.steer import reset
 from airflow_trickle.lakehouse.catalog import open_lakehouse
 from airflow_trickle.lakehouse.state import read_status
+from tests.conftest import Tuned
 from tests.engine.world import World
 
 ROWS = pa.schema([("k", pa.int64()), ("g", pa.string()), ("v", pa.decimal128(10, 2))])
@@ -35,9 +36,9 @@ def row(chance: random.Random) -> dict[str, Any]:
 
 
 @pytest.fixture
-def groups(world: World, monkeypatch: pytest.MonkeyPatch) -> World:
+def groups(world: World, tuned: Tuned) -> World:
     """Tables that pass for large ones."""
-    monkeypatch.setattr("airflow_trickle.engine.differential.WORTHWHILE_BYTES", 0)
+    tuned(aux_state_min_bytes=0)
     chance = random.Random(1)
     world.source("rows", ROWS, [row(chance) for _ in range(40)])
     world.define(QUERIES, **{name: {"refresh_mode": "DIFFERENTIAL"} for name in QUERIES})
@@ -144,8 +145,8 @@ def test_a_refresh_that_changes_the_lines_but_not_the_result_keeps_them(
     verified(groups)
 
 
-def test_many_files_of_lines_are_folded_and_old_ones_go(groups: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("airflow_trickle.engine.kept._MOST_FILES", 3)
+def test_many_files_of_lines_are_folded_and_old_ones_go(groups: World, tuned: Tuned) -> None:
+    tuned(aux_state_files=3)
     groups.define({"sums": QUERIES["sums"]}, sums={"refresh_mode": "DIFFERENTIAL"})
     counts = []
     for number in range(6):
@@ -180,11 +181,8 @@ OTHERS = {
 
 
 @pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.soak)])
-def test_minima_distinct_rows_and_set_operations_are_kept_too(
-    world: World, monkeypatch: pytest.MonkeyPatch, seed: int
-) -> None:
-    monkeypatch.setattr("airflow_trickle.engine.differential.WORTHWHILE_BYTES", 0)
-    monkeypatch.setattr("airflow_trickle.engine.kept._MOST_FILES", 4)
+def test_minima_distinct_rows_and_set_operations_are_kept_too(world: World, tuned: Tuned, seed: int) -> None:
+    tuned(aux_state_min_bytes=0, aux_state_files=4)
     chance = random.Random(seed)
     world.source("rows", ROWS, [row(chance) for _ in range(60)])
     world.source("more", ROWS, [row(chance) for _ in range(30)])
@@ -202,8 +200,8 @@ def test_minima_distinct_rows_and_set_operations_are_kept_too(
     verified(world)
 
 
-def test_the_minimum_of_no_rows_is_null_again(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("airflow_trickle.engine.differential.WORTHWHILE_BYTES", 0)
+def test_the_minimum_of_no_rows_is_null_again(world: World, tuned: Tuned) -> None:
+    tuned(aux_state_min_bytes=0)
     world.source("rows", ROWS, [{"k": k, "g": "a", "v": Decimal(k)} for k in range(5)])
     query = "SELECT min(k) AS lo, max(v) AS hi, count(*) AS n FROM rows"
     world.define({"bounds": query}, bounds={"refresh_mode": "DIFFERENTIAL"})
@@ -217,9 +215,7 @@ def test_the_minimum_of_no_rows_is_null_again(world: World, monkeypatch: pytest.
     assert world.rows("bounds") == world.judge(query) == {(50, Decimal("1.00"), 1): 1}
 
 
-def test_lines_that_cannot_be_used_are_left_and_the_refresh_goes_on(
-    groups: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_lines_that_cannot_be_used_are_left_and_the_refresh_goes_on(groups: World, tuned: Tuned) -> None:
     groups.define({"mean": "SELECT g, avg(k) AS m FROM rows GROUP BY g"}, mean={"refresh_mode": "DIFFERENTIAL"})
     groups.replace("rows", [{"k": n, "g": "a", "v": None} for n in range(20)])
     groups.tick()
@@ -233,7 +229,7 @@ def test_lines_that_cannot_be_used_are_left_and_the_refresh_goes_on(
     groups.delete("rows", "k = 4")
     groups.tick()
     assert kept_files(groups, "mean")
-    monkeypatch.setattr("airflow_trickle.engine.delta.tally._EXACT_DOUBLES", 10)
+    tuned(exact_double_limit=10)
     for k in (5, 6):
         groups.delete("rows", f"k = {k}")
         assert groups.tick()["mean"].mode is Mode.DIFFERENTIAL

@@ -33,6 +33,7 @@ from airflow_trickle.lakehouse.changes import file_changes
 from airflow_trickle.lakehouse.files import file_key
 from airflow_trickle.lakehouse.snapshots import files_of
 from airflow_trickle.spark.active import activated, configured
+from tests.conftest import Tuned
 from tests.deleting import commit_files, data_file, equality_deletes, held, position_deletes, publish
 from tests.outside_readers import duckdb_rows
 from tests.vectors import commit_vectors, puffin
@@ -306,9 +307,9 @@ def test_row_numbers_hold_when_spark_skips_parts_of_a_file(catalog: SqlCatalog, 
 
 
 def test_many_position_deletes_are_read_by_spark_itself(
-    catalog: SqlCatalog, session: SparkSession, monkeypatch: pytest.MonkeyPatch
+    catalog: SqlCatalog, session: SparkSession, tuned: Tuned
 ) -> None:
-    monkeypatch.setattr(merge, "_FEW_FILES", 0)
+    tuned(arrow_delete_files=0)
     table = catalog.create_table("default.t", SCHEMA)
     one, two = (data_file(table, [row(n, "x") for n in range(start, start + 4)]) for start in (0, 10))
     table = commit_files(table, added=[one])

@@ -19,7 +19,9 @@ from airflow_trickle import Mode
 from airflow_trickle.algebra.references import parse_query
 from airflow_trickle.analysis.modes import obstacles_of_query
 from airflow_trickle.engine.choose import Choice
+from airflow_trickle.tuning import Tuning
 from tests.analysis.random_queries import TABLES, Query, random_query
+from tests.conftest import Tuned
 from tests.engine.world import World, bag
 
 PAIR = pa.schema([("x", pa.int32()), ("y", pa.int32())])
@@ -114,10 +116,10 @@ def followed(world: World, spark: SparkSession, seed: int, *, ticks: int, count:
 
 @pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.soak)])
 def test_random_pipelines_stay_right_tick_after_tick(
-    world: World, spark: SparkSession, monkeypatch: pytest.MonkeyPatch, from_changes: None, seed: int
+    world: World, spark: SparkSession, tuned: Tuned, from_changes: None, seed: int
 ) -> None:
     if seed % 2:
-        monkeypatch.setattr("airflow_trickle.engine.differential.WORTHWHILE_BYTES", 0)
+        tuned(aux_state_min_bytes=0)
     modes = followed(world, spark, seed, ticks=3, count=5)
     assert modes[Mode.DIFFERENTIAL] >= 5, modes
 
@@ -126,6 +128,7 @@ def test_random_pipelines_stay_right_tick_after_tick(
 def test_random_pipelines_stay_right_for_as_long_as_one_likes(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
+    tuned: Tuned,
     spark: SparkSession,
     from_changes: None,
     capsys: pytest.CaptureFixture[str],
@@ -138,8 +141,7 @@ def test_random_pipelines_stay_right_for_as_long_as_one_likes(
         with monkeypatch.context() as patched:
             patched.setenv("PYICEBERG_CATALOG__TRICKLE__URI", made.uri)
             patched.setenv("PYICEBERG_CATALOG__TRICKLE__WAREHOUSE", made.warehouse)
-            if seed % 2:
-                patched.setattr("airflow_trickle.engine.differential.WORTHWHILE_BYTES", 0)
+            tuned(aux_state_min_bytes=0 if seed % 2 else Tuning().aux_state_min_bytes)
             modes += followed(made, spark, seed, ticks=6, count=5)
         seed += 1
     with capsys.disabled():

@@ -12,6 +12,7 @@ import pytest
 
 from airflow_trickle import Mode, Pipeline
 from airflow_trickle.lakehouse.snapshots import files_of
+from tests.conftest import Tuned
 from tests.engine.world import World
 
 ROWS = pa.schema(
@@ -50,9 +51,9 @@ def row(chance: random.Random, k: int | None = None) -> dict[str, Any]:
 
 
 @pytest.fixture
-def large(world: World, monkeypatch: pytest.MonkeyPatch) -> World:
+def large(world: World, tuned: Tuned) -> World:
     """A table whose files pass for large ones."""
-    monkeypatch.setattr("airflow_trickle.engine.small_write.SMALL_FILE_BYTES", 1)
+    tuned(small_file_bytes=1)
     chance = random.Random(1)
     world.source("rows", ROWS, [row(chance, number % 41) for number in range(120)])
     world.define(QUERIES, **{name: {"refresh_mode": "DIFFERENTIAL"} for name in QUERIES})
@@ -147,12 +148,8 @@ def test_of_many_equal_rows_as_many_go_as_went(large: World) -> None:
 
 
 @pytest.mark.parametrize("most", [0, 3])
-def test_a_change_of_too_many_rows_for_this_process_gives_the_same(
-    world: World, monkeypatch: pytest.MonkeyPatch, most: int
-) -> None:
-    monkeypatch.setattr("airflow_trickle.engine.delta.bench.SMALL", most)
-    monkeypatch.setattr("airflow_trickle.engine.fetch.SMALL", most)
-    monkeypatch.setattr("airflow_trickle.engine.fetch.fetch.__defaults__", (most, ()))
+def test_a_change_of_too_many_rows_for_this_process_gives_the_same(world: World, tuned: Tuned, most: int) -> None:
+    tuned(arrow_change_rows=most)
     chance = random.Random(6)
     world.source("rows", ROWS, [row(chance, number % 9) for number in range(40)])
     world.define(QUERIES, **{name: {"refresh_mode": "DIFFERENTIAL"} for name in QUERIES})

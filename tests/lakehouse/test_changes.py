@@ -43,6 +43,7 @@ from airflow_trickle.lakehouse.changes import FileChanges, certainly_no_change, 
 from airflow_trickle.lakehouse.commit import data_files
 from airflow_trickle.lakehouse.files import spark_path
 from airflow_trickle.lakehouse.snapshots import HistoryExpired, files_of
+from airflow_trickle.tuning import tuned
 
 PLAIN = Schema(NestedField(1, "id", LongType(), required=False), NestedField(2, "kind", StringType(), required=False))
 
@@ -198,19 +199,15 @@ def test_an_added_file_without_rows_is_no_change(shared_lake: Lakehouse, identif
     assert certainly_no_change(table, FileChanges((empty,), ()), table.metadata.schema())
 
 
-def test_what_is_too_large_to_compare_here_is_left_to_spark(
-    shared_lake: Lakehouse, identifier: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_too_large_to_compare_here_is_left_to_spark(shared_lake: Lakehouse, identifier: str) -> None:
     table = shared_lake.catalog.create_table(identifier, PLAIN)
     table.append(plain((1, "a"), (2, "b")))
     before = latest(table)
     table.overwrite(plain((2, "b"), (1, "a")))
     assert no_change(table, before, latest(table))
-    monkeypatch.setattr(module, "_SMALL_ROWS", 3)
-    assert not no_change(table, before, latest(table))
-    monkeypatch.undo()
-    monkeypatch.setattr(module, "_SMALL_BYTES", 100)
-    assert not no_change(table, before, latest(table))
+    for limit in ({"arrow_compare_rows": 3}, {"arrow_compare_bytes": 100}):
+        with tuned(**limit):
+            assert not no_change(table, before, latest(table))
 
 
 def test_columns_added_later_are_compared_as_the_nulls_they_are(shared_lake: Lakehouse, identifier: str) -> None:

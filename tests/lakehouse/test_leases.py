@@ -22,6 +22,7 @@ from airflow_trickle.lakehouse.catalog import Lakehouse
 from airflow_trickle.lakehouse.commit import commit
 from airflow_trickle.lakehouse.leases import Lease, holding, release, renew, require, try_acquire
 from airflow_trickle.lakehouse.tables import leases
+from tests.conftest import Tuned
 from tests.lakehouse.writing import rows_of, stage_rows
 
 ME = f"(process {os.getpid()} on {socket.gethostname()})"
@@ -68,6 +69,7 @@ HOLD = """
 import sys
 from airflow_trickle.lakehouse.catalog import open_lakehouse
 from airflow_trickle.lakehouse.leases import Lease, try_acquire
+from tests.conftest import Tuned
 lake = open_lakehouse("trickle", uri=sys.argv[1], warehouse=sys.argv[2])
 for identifier in sys.argv[3:]:
     assert isinstance(try_acquire(lake, identifier, "the victim"), Lease)
@@ -258,7 +260,7 @@ def test_an_error_inside_gives_the_leases_back_and_is_the_one_that_is_seen(
 
 
 def test_leases_are_renewed_while_they_are_held_and_while_others_are_waited_for(
-    shared_lake: Lakehouse, identifier: str, monkeypatch: pytest.MonkeyPatch
+    shared_lake: Lakehouse, identifier: str, monkeypatch: pytest.MonkeyPatch, tuned: Tuned
 ) -> None:
     blocked = taken(try_acquire(shared_lake, identifier + "z", "other"))
     renewed: list[str] = []
@@ -271,7 +273,7 @@ def test_leases_are_renewed_while_they_are_held_and_while_others_are_waited_for(
             release(shared_lake, blocked)
 
     monkeypatch.setattr(module, "renew", noting)
-    monkeypatch.setattr(module, "LEASE_SECONDS", 0.2)
+    tuned(lease_seconds=0.2)
     with holding(shared_lake, [identifier, blocked.identifier], "me", wait=60):
         deadline = time.monotonic() + 60
         while blocked.identifier not in renewed:

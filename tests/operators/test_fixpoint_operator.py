@@ -18,6 +18,7 @@ from airflow_trickle.operators.failures import DidNotSettle
 from airflow_trickle.operators.fixpoint import FixpointOperator
 from airflow_trickle.results import Iteration, Mode, Status, TableResult
 from airflow_trickle.tick import Tick
+from tests.conftest import Tuned
 
 CYCLE = """\
 pipeline: reach
@@ -110,10 +111,8 @@ def run(task: FixpointOperator, instance: TaskInstance) -> Any:
     return task.execute({"run_id": "manual__1", "ti": instance, "params": {}})  # type: ignore[typeddict-item]
 
 
-def test_every_pass_becomes_an_xcom_as_it_is_made(
-    task: FixpointOperator, engine: Engine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(fixpoint, "_SECONDS_BETWEEN", 0.0)
+def test_every_pass_becomes_an_xcom_as_it_is_made(task: FixpointOperator, engine: Engine, tuned: Tuned) -> None:
+    tuned(iteration_push_seconds=0.0)
     instance = TaskInstance()
 
     returned = run(task, instance)

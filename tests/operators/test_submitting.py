@@ -24,6 +24,7 @@ from airflow_trickle.lakehouse.state import read_history
 from airflow_trickle.lakehouse.tables import leases
 from airflow_trickle.operators import submitting
 from airflow_trickle.results import Mode, Status, TableResult
+from tests.conftest import Tuned
 from tests.operators.test_refresh_operator import TaskInstance
 from tools import webshop as sources
 
@@ -52,11 +53,11 @@ class Application:
 
 
 @pytest.fixture
-def application(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Application:
+def application(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tuned: Tuned) -> Application:
     made = Application(tmp_path / "bin")
     monkeypatch.setenv("PATH", f"{made.folder}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.setenv("AIRFLOW_CONN_TRICKLE_SPARK", "spark://127.0.0.1:7077")
-    monkeypatch.setattr(submitting, "_PATIENCE_SECONDS", 1.0)
+    tuned(submission_outcome_seconds=1.0)
     return made
 
 

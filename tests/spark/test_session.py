@@ -122,9 +122,9 @@ session.sql({ENDLESS!r}).collect()
     assert interrupt_session(EMBEDDED, name) == 0
 
 
-def test_interrupt_session_is_harmless(tmp_path, monkeypatch):
+def test_interrupt_session_is_harmless(tmp_path, monkeypatch, tuned):
     assert interrupt_session(EMBEDDED, str(uuid.uuid4())) == 0
-    monkeypatch.setattr(channel, "REACH_SECONDS", 1)
+    tuned(spark_reach_seconds=1.0)
     assert interrupt_session(target_from_url("sc://127.0.0.1:1"), str(uuid.uuid4())) == 0
     monkeypatch.setenv("TRICKLE_SPARK_HOME", str(tmp_path / "none"))
     assert interrupt_session(EMBEDDED, str(uuid.uuid4())) == 0
@@ -179,8 +179,8 @@ def test_unknown_host():
         connect(target_from_url("sc://no-such-host.invalid"))
 
 
-def test_something_else_listens(monkeypatch):
-    monkeypatch.setattr(channel, "READY_SECONDS", 1.0)
+def test_something_else_listens(tuned):
+    tuned(spark_ready_seconds=1.0)
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
         silent.listen()

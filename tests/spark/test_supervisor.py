@@ -100,9 +100,9 @@ def test_asking_for_it_is_use(files, monkeypatch):
         assert embedded.ensure_running().pid == first.pid
 
 
-def test_a_hung_server_is_replaced_and_can_be_stopped(files, monkeypatch):
+def test_a_hung_server_is_replaced_and_can_be_stopped(files, monkeypatch, tuned):
     info = embedded.ensure_running()
-    monkeypatch.setattr(embedded, "ANSWER_SECONDS", 1.0)
+    tuned(spark_answer_seconds=1.0)
     os.kill(info.pid, signal.SIGSTOP)
     assert embedded.status().state == "unresponsive"
     with monkeypatch.context() as patch:

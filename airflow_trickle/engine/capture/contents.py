@@ -15,9 +15,7 @@ from airflow_trickle.lakehouse.catalog import Lakehouse
 from airflow_trickle.lakehouse.listing import ListedFile, list_folder
 from airflow_trickle.plan.captures import DELTA, FILE_FORMATS
 from airflow_trickle.plan.steps import CaptureStep
-
-#: A file that is younger than this may be written again within the same tick of its clock, and look unchanged.
-SETTLE_SECONDS = 1.0
+from airflow_trickle.tuning import tuning
 
 
 class SourceMoved(TrickleError):
@@ -70,8 +68,9 @@ def settled(lake: Lakehouse, step: CaptureStep, files: Iterable[ListedFile]) -> 
     files = list(files)
     if step.format == DELTA:
         return  # files of a Delta table are never written twice
-    if any(file.modified > clock.now().timestamp() - SETTLE_SECONDS for file in files):
-        time.sleep(SETTLE_SECONDS)
+    wait = tuning().file_settle_seconds
+    if any(file.modified > clock.now().timestamp() - wait for file in files):
+        time.sleep(wait)
         unchanged(lake, step, files)
 
 

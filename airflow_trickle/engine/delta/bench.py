@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 from airflow_trickle.blocks.shapes import NotInBlocks
 from airflow_trickle.engine.delta.context import Column
 from airflow_trickle.engine.delta.ranges import Ranges, ranges_of_rows
-from airflow_trickle.engine.fetch import SMALL, fetch, given_back
+from airflow_trickle.engine.fetch import fetch, given_back
 from airflow_trickle.engine.inputs import create_view, view_name
+from airflow_trickle.tuning import tuning
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -44,7 +45,7 @@ class SparkBench:
         self._spark = spark
         self._views = views
         self._note = note
-        self._small = rows <= SMALL
+        self._small = rows <= tuning().arrow_change_rows
         self._ranged = ranged
         self._promised: dict[str, Callable[[], DataFrame]] = {}
         self._columns: dict[str, list[Column]] = {}

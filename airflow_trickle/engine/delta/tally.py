@@ -22,10 +22,9 @@ from airflow_trickle.engine.delta.selects import Block
 from airflow_trickle.engine.delta.tally_parts import WHOLE, Part, part_of, typed
 from airflow_trickle.engine.delta.terms import Term, all_of
 from airflow_trickle.engine.zset import RESERVED, quoted
+from airflow_trickle.tuning import tuning
 
 _ROWS = f"{RESERVED}n"
-#: Up to here doubles count exactly.
-_EXACT_DOUBLES = 2**53
 
 
 class Tally:
@@ -224,7 +223,7 @@ class Tally:
         elif part.averages_doubles:
             exact = f"CAST({total} AS DOUBLE) / CAST({count} AS DOUBLE)"
             failing = f"raise_error('{LINES_FAIL} an average of more than 2^53 in all')"
-            text = f"IF({size} < {_EXACT_DOUBLES}, {exact}, {failing})"
+            text = f"IF({size} < {tuning().exact_double_limit}, {exact}, {failing})"
         else:
             digits = int(part.kind.removeprefix("decimal(").split(",")[0])
             exact = f"CAST({total} AS DECIMAL({digits + 10},{part.scale})) / CAST({count} AS DECIMAL(20,0))"

@@ -22,12 +22,10 @@ from airflow_trickle.engine.fixpoint.rules import Member
 from airflow_trickle.engine.fixpoint.sql import RuleSql, World
 from airflow_trickle.engine.zset import RESERVED, WEIGHT, quoted
 from airflow_trickle.results import Iteration
+from airflow_trickle.tuning import tuning
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-#: So many parts are added up into one.
-_MOST_PARTS = 8
 
 
 @dataclass
@@ -111,7 +109,7 @@ class Bag:
 
     def fold(self) -> None:
         """Few parts: the older ones become one."""
-        if len(self.parts) <= _MOST_PARTS:
+        if len(self.parts) <= tuning().fixpoint_union_parts:
             return
         listed = ", ".join([*self.names, WEIGHT])
         older, last = self.parts[:-1], self.parts[-1:]

@@ -10,10 +10,7 @@ from collections.abc import Iterable, Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-#: A join gives at most about so many rows at a time; larger ones are done in slices, of which each row is kept once.
-MOST_AT_ONCE = 8_000_000
-#: With more different rows than this behind a join, it is left to Spark.
-MOST_BEHIND = 24_000_000
+from airflow_trickle.tuning import tuning
 
 
 class NotNear(Exception):
@@ -61,7 +58,8 @@ def _pair(one: pa.Table, other: pa.Table, keys: list[str], needed: set[str]) -> 
     # The right one is put into a hash table, and the left one runs past it.
     small, large = sorted((one, other), key=lambda table: table.num_rows)
     shown = [name for name in dict.fromkeys([*large.column_names, *small.column_names]) if name in needed]
-    slices = -(-_size(large, small, keys) // MOST_AT_ONCE)
+    at_once = tuning().arrow_join_slice_rows
+    slices = -(-_size(large, small, keys) // at_once)
     if slices <= 1:
         return large.join(small, keys, join_type="inner").select(shown)
     found: list[pa.Table] = []
@@ -69,16 +67,16 @@ def _pair(one: pa.Table, other: pa.Table, keys: list[str], needed: set[str]) -> 
     for begin in range(0, large.num_rows, each):
         part = large.slice(begin, each).join(small, keys, join_type="inner").select(shown)
         found.append(distinct(part))
-        if sum(table.num_rows for table in found) > MOST_AT_ONCE:
+        if sum(table.num_rows for table in found) > at_once:
             found = [distinct(pa.concat_tables(found))]
-            if found[0].num_rows > MOST_BEHIND:
+            if found[0].num_rows > tuning().arrow_join_rows:
                 raise NotNear
     return distinct(pa.concat_tables(found))
 
 
 def _size(large: pa.Table, small: pa.Table, keys: list[str]) -> int:
     """How many rows a join gives; only counted if it might be many."""
-    if large.num_rows * small.num_rows <= MOST_AT_ONCE:
+    if large.num_rows * small.num_rows <= tuning().arrow_join_slice_rows:
         return 0
     counts = small.select(keys).group_by(keys).aggregate([([], "count_all")])
     matched = large.select(keys).join(counts, keys, join_type="inner")

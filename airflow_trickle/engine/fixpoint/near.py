@@ -21,11 +21,7 @@ from airflow_trickle.engine.fixpoint.near_outside import Change, Outside
 from airflow_trickle.engine.fixpoint.near_rows import RANK, NearRows
 from airflow_trickle.engine.fixpoint.retract import TooManyGone, too_many
 from airflow_trickle.engine.zset import quoted
-
-#: So many rows of members and of tables outside are brought here.
-MOST_HERE = 2_000_000
-#: With more than this, Spark goes on.
-MOST_FOUND = 6_000_000
+from airflow_trickle.tuning import tuning
 
 
 @dataclass
@@ -218,7 +214,7 @@ class NearMachine:
             if machine.is_due():
                 self.give_back()
                 machine.after_pass()
-            if sum(rows.size for rows in self.rows.values()) > MOST_FOUND:
+            if sum(rows.size for rows in self.rows.values()) > tuning().arrow_fixpoint_rows:
                 return self._left_to_spark({})
         self.give_back()
         for rows in self.rows.values():
@@ -281,7 +277,8 @@ def near_machine(
         lines: The rows of a member before, with their ranks; None if they are not known.
         rows_outside: How many rows the tables outside have, if that is known.
     """
-    if rows_outside is None or rows_outside + sum(rows.size for rows in machine.rows.values()) > MOST_HERE:
+    most = tuning().arrow_fixpoint_input_rows
+    if rows_outside is None or rows_outside + sum(rows.size for rows in machine.rows.values()) > most:
         return None
     if any(rows.member.best is not None or not rows.is_plain for rows in machine.rows.values()):
         return None
@@ -297,4 +294,4 @@ def near_machine(
         here[key] = NearRows(rows, before)
     if any(column.null_count for rows in here.values() for column in rows.now.columns):
         return None
-    return NearMachine(machine, rules, here, Outside(machine, rules, others, here, MOST_HERE))
+    return NearMachine(machine, rules, here, Outside(machine, rules, others, here, most))

@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from airflow_trickle.engine.fetch import SMALL, given_back
+from airflow_trickle.engine.fetch import given_back
 from airflow_trickle.engine.fixpoint.joins import without
-from airflow_trickle.engine.fixpoint.rows import MOST_PARTS, TRAVELLING, Part, Rows
+from airflow_trickle.engine.fixpoint.rows import TRAVELLING, Part, Rows
 from airflow_trickle.engine.zset import WEIGHT
+from airflow_trickle.tuning import tuning
 
 #: The column of ranks.
 RANK = "rank"
@@ -144,7 +145,7 @@ class NearRows:
 
     def _fold(self) -> None:
         """Few parts, also where what was found is given back after every pass."""
-        if len(self.rows.parts) <= MOST_PARTS:
+        if len(self.rows.parts) <= tuning().fixpoint_union_parts:
             return
         some = self.rows.smallest()
         every = pa.concat_tables([part.rows for part in some])
@@ -155,7 +156,7 @@ class NearRows:
         gone = pa.concat_tables([self.schema.empty_table(), *self.gone])
         came = pa.concat_tables([self.schema.empty_table(), *(one for _, one in self._came)])
         self.rows.gone_lines = gone.rename_columns([*self.names, WEIGHT])
-        if gone.num_rows + came.num_rows > SMALL:
+        if gone.num_rows + came.num_rows > tuning().arrow_change_rows:
             return
         # What went and came again is as it was, but for its rank.
         parts = ((without(came, gone, self.keys), 1), (without(gone, came, self.keys), -1))

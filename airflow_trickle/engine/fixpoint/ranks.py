@@ -23,12 +23,12 @@ from airflow_trickle.engine.zset import RESERVED, WEIGHT, quoted
 from airflow_trickle.lakehouse.files import exists, list_files, make_durable, spark_path, spark_pattern
 from airflow_trickle.lakehouse.staging import Staging
 from airflow_trickle.lakehouse.state import Frontier
+from airflow_trickle.tuning import tuning
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-#: With so many files, or so large a share of lines that are gone, all are written anew.
-_MOST_FILES = 24
+#: With so large a share of lines that are gone, all are written anew.
 _MOST_GONE = 0.1
 
 
@@ -165,7 +165,7 @@ def write_lines(rows: Rows, before: Lines | None, staging: Staging, number: int,
     parts = [f"SELECT {', '.join([*rows.names, WEIGHT])} FROM {quoted(part.view)}" for part in rows.parts]
     gone = _gone_lines(rows) if rows.gone and before is not None else None
     files = len(before.files) + len(before.gone) if before is not None else 0
-    if before is not None and (files >= _MOST_FILES or _too_many(before, gone)):
+    if before is not None and (files >= tuning().aux_state_files or _too_many(before, gone)):
         every = " UNION ALL ".join([rows.held(), *parts])
         left = before.count - (gone.num_rows if gone is not None else 0)
         return _whole(rows, rows.bench.frame(every), f"{folder}-all", io, left)
@@ -197,7 +197,7 @@ def write_counts(bag: Bag, before: Lines | None, staging: Staging, number: int, 
             return before
         net = bag.added_up(f"SELECT *, CAST(0 AS BIGINT) AS {WEIGHT} FROM ({bag.now()})")
     folder = f"{staging.kept_folder}/{number}"
-    if before is not None and len(before.files) >= _MOST_FILES:
+    if before is not None and len(before.files) >= tuning().aux_state_files:
         net = bag.added_up(f"SELECT {listed} FROM {quoted(str(bag.lines))} UNION ALL SELECT {listed} FROM ({net})")
         before = None
     frame = bag.bench.frame(f"SELECT {listed} FROM ({net})")

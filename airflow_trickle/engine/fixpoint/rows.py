@@ -14,16 +14,15 @@ import pyarrow as pa
 
 from airflow_trickle.engine.delta.bench import SparkBench
 from airflow_trickle.engine.delta.context import Column
-from airflow_trickle.engine.fetch import SMALL, fetch, given_back
+from airflow_trickle.engine.fetch import fetch, given_back
 from airflow_trickle.engine.fixpoint.rules import Member
 from airflow_trickle.engine.inputs import create_view
 from airflow_trickle.engine.zset import RESERVED, WEIGHT, quoted
+from airflow_trickle.tuning import tuning
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-#: So many parts make a plan slow; then the smaller ones become one.
-MOST_PARTS = 8
 #: Rows of this process travel with every query that reads them; more are left with Spark.
 TRAVELLING = 20_000
 #: Up to here it is remembered here which rows there are.
@@ -246,12 +245,13 @@ class Rows:
 
     def _fold(self) -> None:
         """Few parts, and few rows that travel."""
+        most = tuning().fixpoint_union_parts
         travelling = [part for part in self.parts if part.rows is not None]
-        if len(self.parts) <= MOST_PARTS and sum(part.count for part in travelling) <= TRAVELLING:
+        if len(self.parts) <= most and sum(part.count for part in travelling) <= TRAVELLING:
             return
         if len(travelling) > 1 or sum(part.count for part in travelling) > TRAVELLING:
             self._fold_here(travelling)
-        if len(self.parts) > MOST_PARTS:
+        if len(self.parts) > most:
             smallest = self.smallest()
             sql = " UNION ALL ".join(f"SELECT * FROM {quoted(part.view)}" for part in smallest)
             view = self.named(self.bench.frame(sql).localCheckpoint(eager=True))
@@ -259,7 +259,7 @@ class Rows:
 
     def smallest(self) -> list[Part]:
         """Of too many parts those that become one: the large ones are seldom copied."""
-        return sorted(self.parts, key=lambda part: part.count)[: MOST_PARTS - 2]
+        return sorted(self.parts, key=lambda part: part.count)[: tuning().fixpoint_union_parts - 2]
 
     def _fold_here(self, some: list[Part]) -> None:
         rows = pa.concat_tables([part.rows for part in some if part.rows is not None])
@@ -276,4 +276,4 @@ class Rows:
 
 def is_few(count: int) -> bool:
     """Whether a step after one with so many rows likely has few enough to be brought here."""
-    return count <= SMALL // 2
+    return count <= tuning().arrow_change_rows // 2

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from airflow_trickle.engine.capture import contents
+from tests.conftest import Tuned
 from tests.engine.capture.folders import SPARK, Lake
 
 
@@ -17,11 +17,11 @@ def _closed_at_the_end() -> Iterator[None]:
 
 
 @pytest.fixture
-def lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spark_home: Path) -> Lake:
+def lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tuned: Tuned, spark_home: Path) -> Lake:
     """An empty catalog of its own, and a folder for sources that are no Iceberg tables."""
     made = Lake(tmp_path, f"sqlite:///{tmp_path}/catalog.db")
     monkeypatch.setenv("PYICEBERG_CATALOG__TRICKLE__URI", made.uri)
     monkeypatch.setenv("PYICEBERG_CATALOG__TRICKLE__WAREHOUSE", made.warehouse)
     # On this disk a time has a resolution of some milliseconds.
-    monkeypatch.setattr(contents, "SETTLE_SECONDS", 0.05)
+    tuned(file_settle_seconds=0.05)
     return made

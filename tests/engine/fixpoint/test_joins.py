@@ -8,6 +8,8 @@ import pyarrow as pa
 import pytest
 
 from airflow_trickle.engine.fixpoint import joins
+from airflow_trickle.tuning import Tuning
+from tests.conftest import Tuned
 
 Pairs = list[tuple[int, int]]
 
@@ -26,11 +28,9 @@ def pairs(chance: Random, most: int) -> Pairs:
 
 
 @pytest.mark.parametrize("seed", range(20))
-@pytest.mark.parametrize("at_once", [joins.MOST_AT_ONCE, 3], ids=["whole", "in slices"])
-def test_three_tables_are_joined_by_the_variables_they_share(
-    seed: int, at_once: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(joins, "MOST_AT_ONCE", at_once)
+@pytest.mark.parametrize("at_once", [Tuning().arrow_join_slice_rows, 3], ids=["whole", "in slices"])
+def test_three_tables_are_joined_by_the_variables_they_share(seed: int, at_once: int, tuned: Tuned) -> None:
+    tuned(arrow_join_slice_rows=at_once)
     chance = Random(seed)
     one, two, three = (pairs(chance, 12) for _ in range(3))
     found = joins.joined([table(one, "v0", "v1"), table(two, "v1", "v2"), table(three, "v2", "v3")], ["v0", "v3"])
@@ -39,9 +39,8 @@ def test_three_tables_are_joined_by_the_variables_they_share(
     assert set(rows(found)) == wanted
 
 
-def test_too_many_different_rows_behind_a_join_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(joins, "MOST_AT_ONCE", 4)
-    monkeypatch.setattr(joins, "MOST_BEHIND", 10)
+def test_too_many_different_rows_behind_a_join_are_refused(tuned: Tuned) -> None:
+    tuned(arrow_join_slice_rows=4, arrow_join_rows=10)
     one, other = [(n, 0) for n in range(6)], [(0, n) for n in range(6)]
     with pytest.raises(joins.NotNear):
         joins.joined([table(one, "v0", "v1"), table(other, "v1", "v2")], ["v0", "v2"])

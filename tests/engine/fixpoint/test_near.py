@@ -10,9 +10,10 @@ import pytest
 
 from airflow_trickle import Mode
 from airflow_trickle.blocks.shapes import NotInBlocks
-from airflow_trickle.engine.fixpoint import joins, near, near_rows, rows
+from airflow_trickle.engine.fixpoint import joins, near, near_rows
 from airflow_trickle.engine.fixpoint.saving import MachineSaver
 from airflow_trickle.results import Iteration
+from tests.conftest import Tuned
 from tests.engine.fixpoint.test_random_graphs import run
 from tests.engine.fixpoint.test_resume import pinned, refreshed
 from tests.engine.world import World
@@ -56,15 +57,16 @@ def test_small_integers_lose_rows_tick_after_tick(world: World) -> None:
 
 
 @pytest.mark.parametrize("name", ["non-linear closure", "same generation", "three tables"])
-def test_joins_that_give_much_are_done_in_slices(world: World, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(joins, "MOST_AT_ONCE", 3)
+def test_joins_that_give_much_are_done_in_slices(world: World, name: str, tuned: Tuned) -> None:
+    tuned(arrow_join_slice_rows=3)
     run(world, name, seed=5, batches=3, nulls=False)
 
 
 @pytest.mark.parametrize("name", ["non-linear closure", "closure over two tables"])
-def test_joins_that_give_too_much_are_left_to_spark(world: World, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(joins, "MOST_AT_ONCE", 2)
-    monkeypatch.setattr(joins, "MOST_BEHIND", 9)
+def test_joins_that_give_too_much_are_left_to_spark(
+    world: World, name: str, monkeypatch: pytest.MonkeyPatch, tuned: Tuned
+) -> None:
+    tuned(arrow_join_slice_rows=2, arrow_join_rows=9)
     refused = []
     settle = near.NearMachine.settle
 
@@ -100,7 +102,9 @@ def test_what_spark_was_given_is_not_taken_for_what_was_before(world: World, mon
     assert world.rows("r") == closed(pairs)
 
 
-def test_what_is_given_back_after_every_pass_stays_in_few_parts(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_given_back_after_every_pass_stays_in_few_parts(
+    world: World, monkeypatch: pytest.MonkeyPatch, tuned: Tuned
+) -> None:
     counts: list[int] = []
     give_back = near_rows.NearRows.give_back
 
@@ -110,8 +114,7 @@ def test_what_is_given_back_after_every_pass_stays_in_few_parts(world: World, mo
 
     monkeypatch.setenv("TRICKLE_CHECKPOINT_SECONDS", "0")
     monkeypatch.setattr(near_rows.NearRows, "give_back", told)
-    monkeypatch.setattr(rows, "MOST_PARTS", 4)
-    monkeypatch.setattr(near_rows, "MOST_PARTS", 4)
+    tuned(fixpoint_union_parts=4)
     pairs = {(n, n + 1) for n in range(10)}
     world.source("e", PAIR, [{"a": a, "b": b} for a, b in sorted(pairs)])
     define(world, CLOSURE)

@@ -12,6 +12,7 @@ import pytest
 
 from airflow_trickle.engine.fixpoint import near
 from airflow_trickle.engine.fixpoint.machine import Machine
+from tests.conftest import Tuned
 from tests.engine.fixpoint.cte_systems import CTES
 from tests.engine.fixpoint.graphs import SHAPES, Rows
 from tests.engine.fixpoint.stage import Stage
@@ -47,10 +48,8 @@ def run(world: World, name: str, seed: int, batches: int, *, nulls: bool = True)
 
 
 @pytest.mark.parametrize("name", SYSTEMS)
-def test_after_every_batch_it_is_the_least_fixed_point(
-    world: World, name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(near, "MOST_HERE", -1)
+def test_after_every_batch_it_is_the_least_fixed_point(world: World, name: str, tuned: Tuned) -> None:
+    tuned(arrow_fixpoint_input_rows=-1)
     run(world, name, seed=0, batches=2)
 
 
@@ -70,8 +69,10 @@ def test_the_same_in_the_refreshing_process(world: World, name: str, monkeypatch
 
 
 @pytest.mark.parametrize("name", ["linear closure", "non-linear closure", "red and blue"])
-def test_when_there_is_too_much_spark_goes_on(world: World, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(near, "MOST_FOUND", 12)
+def test_when_there_is_too_much_spark_goes_on(
+    world: World, name: str, monkeypatch: pytest.MonkeyPatch, tuned: Tuned
+) -> None:
+    tuned(arrow_fixpoint_rows=12)
     derived = []
     derive = Machine.derive
 
@@ -85,7 +86,7 @@ def test_when_there_is_too_much_spark_goes_on(world: World, name: str, monkeypat
 
 
 @pytest.mark.soak
-def test_for_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spark_home: Path) -> None:
+def test_for_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tuned: Tuned, spark_home: Path) -> None:
     until = time.monotonic() + float(os.environ.get("TRICKLE_SOAK_SECONDS", "600"))
     first = seed = int(os.environ.get("TRICKLE_SOAK_SEED", str(time.time_ns() % 10**9)))
     runs, chance = 0, Random(first)
@@ -97,7 +98,7 @@ def test_for_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spark_home: P
         world = World(folder, f"sqlite:///{folder}/catalog.db")
         monkeypatch.setenv("PYICEBERG_CATALOG__TRICKLE__URI", world.uri)
         monkeypatch.setenv("PYICEBERG_CATALOG__TRICKLE__WAREHOUSE", world.warehouse)
-        monkeypatch.setattr(near, "MOST_HERE", 2_000_000 if seed % 2 else -1)
+        tuned(arrow_fixpoint_input_rows=2_000_000 if seed % 2 else -1)
         run(world, name, seed, batches=6, nulls=chance.random() < 0.5)
         runs += 1
         seed += 1

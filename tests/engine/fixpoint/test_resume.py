@@ -16,7 +16,6 @@ import pyarrow as pa
 import pytest
 
 from airflow_trickle import Pipeline
-from airflow_trickle.engine.fixpoint import near
 from airflow_trickle.engine.pin import pin
 from airflow_trickle.engine.refresh import refresh
 from airflow_trickle.errors import TrickleError
@@ -28,6 +27,7 @@ from airflow_trickle.spark import embedded
 from airflow_trickle.spark.session import SparkProvider
 from airflow_trickle.spark.target import target_from_environment
 from airflow_trickle.tick import Tick
+from tests.conftest import Tuned
 from tests.engine.world import World
 
 EDGE = pa.schema([("src", pa.int64()), ("dst", pa.int64())])
@@ -141,10 +141,10 @@ def own_server(tmp_path: Path, spark_home: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_refresh_whose_spark_server_is_killed_goes_on_where_it_was(
-    world: World, monkeypatch: pytest.MonkeyPatch, own_server: None
+    world: World, monkeypatch: pytest.MonkeyPatch, tuned: Tuned, own_server: None
 ) -> None:
     monkeypatch.setenv("TRICKLE_CHECKPOINT_SECONDS", "0")
-    monkeypatch.setattr(near, "MOST_HERE", -1)
+    tuned(arrow_fixpoint_input_rows=-1)
     world.source("edges", EDGE, CHAIN)
     define(world, SETS)
     tick = pinned(world)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import pytest
 from sqlalchemy import update
 
@@ -18,6 +16,7 @@ from airflow_trickle.lakehouse.tables import leases
 from airflow_trickle.results import Status
 from airflow_trickle.spark.session import SparkProvider
 from airflow_trickle.spark.target import SparkTarget
+from tests.conftest import Tuned
 from tests.engine.groups.diamonds import (
     DIAMOND,
     NUMBERS,
@@ -146,10 +145,8 @@ def test_a_foreign_write_to_a_member_with_nothing_to_do_is_not_taken_for_ours(
     nothing_is_left(shop)
 
 
-def test_a_task_that_is_cleared_while_another_works_leaves_the_tables_claimed(
-    shop: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(groups, "holding", partial(leasing.holding, wait=0.3))
+def test_a_task_that_is_cleared_while_another_works_leaves_the_tables_claimed(shop: World, tuned: Tuned) -> None:
+    tuned(lease_wait_seconds=0.3)
     tick = pinned(shop, "p/run1")
     with task(shop, tick) as one:
         one.begin()

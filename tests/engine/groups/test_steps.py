@@ -10,6 +10,7 @@ from airflow_trickle.lakehouse import leases as leasing
 from airflow_trickle.lakehouse import staging as stagings
 from airflow_trickle.lakehouse.prepared import read_prepared
 from airflow_trickle.spark.session import SparkProvider
+from tests.conftest import Tuned
 from tests.engine.groups.diamonds import (
     DIAMOND,
     MEMBERS,
@@ -81,14 +82,12 @@ def test_what_is_missing_is_staged_by_whoever_needs_it(shop: World) -> None:
     nothing_is_left(shop)
 
 
-def test_between_its_tasks_nobody_else_refreshes_a_table_of_the_group(
-    shop: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_between_its_tasks_nobody_else_refreshes_a_table_of_the_group(shop: World, tuned: Tuned) -> None:
     tick = pinned(shop, "p/run1")
     with task(shop, tick) as one:
         one.begin()
         one.stage("b")
-    monkeypatch.setattr(leasing.holding.__wrapped__, "__defaults__", (0.2, None))
+    tuned(lease_wait_seconds=0.2)
 
     with pytest.raises(TickFailed, match=r"is being refreshed by tick p/run1, whose atomic group is not published"):
         Pipeline.load(shop.yaml).tick()
@@ -100,7 +99,7 @@ def test_between_its_tasks_nobody_else_refreshes_a_table_of_the_group(
     are_right(shop)
 
 
-def test_the_next_run_takes_over_from_one_that_never_ended(shop: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_next_run_takes_over_from_one_that_never_ended(shop: World, tuned: Tuned) -> None:
     first = pinned(shop, "p/run1")
     with task(shop, first) as one:
         one.begin()
@@ -110,7 +109,7 @@ def test_the_next_run_takes_over_from_one_that_never_ended(shop: World, monkeypa
     with opened(shop) as lake:
         # It may still be alive: a backfill may run beside it.
         assert isinstance(leasing.try_acquire(lake, "default.b", "second", "p/run2"), str)
-    monkeypatch.setattr(leasing, "TAKE_OVER_SECONDS", -1.0)
+    tuned(claim_take_over_seconds=-1.0)
     with task(shop, second) as one:
         assert one.begin() is None
         with opened(shop) as lake:

@@ -17,6 +17,7 @@ from pyiceberg.types import DateType, TimestampType, TimestamptzType
 from airflow_trickle import Pipeline
 from airflow_trickle.lakehouse.partition_values import partition_of
 from airflow_trickle.lakehouse.snapshots import files_of
+from tests.conftest import Tuned
 from tests.engine.world import World, bag
 from tests.outside_readers import duckdb_columns, duckdb_connection, duckdb_rows
 
@@ -157,15 +158,12 @@ def _literal(source: Any, value: Any) -> Any:
 WAYS = ("spark", "small", "large")
 
 
-def choose(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def choose(way: str, tuned: Tuned) -> None:
     if way == "spark":
-        monkeypatch.setattr("airflow_trickle.engine.delta.bench.SMALL", 0)
-        monkeypatch.setattr("airflow_trickle.engine.fetch.SMALL", 0)
-        monkeypatch.setattr("airflow_trickle.engine.fetch.fetch.__defaults__", (0, ()))
+        tuned(arrow_change_rows=0)
     if way == "large":
-        monkeypatch.setattr("airflow_trickle.engine.small_write.SMALL_FILE_BYTES", 1)
-        # Partitions of few rows would be worn at once.
-        monkeypatch.setattr("airflow_trickle.engine.small_write._LOST_TOO_MANY", 2)
+        # With the default share, partitions of few rows would be rewritten at once.
+        tuned(small_file_bytes=1, rewrite_deleted_share=2)
 
 
 def define(world: World, layouts: dict[str, str], mode: str = "DIFFERENTIAL") -> None:

@@ -6,15 +6,16 @@ import pytest
 
 from airflow_trickle import Mode
 from airflow_trickle.errors import TrickleError
+from tests.conftest import Tuned
 from tests.engine.partitions.layouts import PLAIN, agreed, choose, live, plain, verified
 from tests.engine.world import World
 
 
 @pytest.mark.parametrize("mode", [pytest.param("FULL", marks=pytest.mark.soak), "DIFFERENTIAL"])
 def test_a_change_of_partition_by_writes_all_files_anew_though_no_input_changed(
-    world: World, mode: str, monkeypatch: pytest.MonkeyPatch
+    world: World, mode: str, tuned: Tuned
 ) -> None:
-    choose("large", monkeypatch)
+    choose("large", tuned)
     world.source("rows", PLAIN, [plain(number, "abc"[number % 3], 1 + number % 5) for number in range(30)])
     query = {"copied": "SELECT * FROM rows"}
     world.define(query, copied={"refresh_mode": mode})

@@ -10,15 +10,14 @@ import pytest
 from airflow_trickle import Mode
 from airflow_trickle.errors import TrickleError
 from airflow_trickle.lakehouse.files import spark_path
+from tests.conftest import Tuned
 from tests.engine.partitions.layouts import PLAIN, WAYS, agreed, choose, live, partitions, plain, verified
 from tests.engine.world import World
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_a_change_in_one_partition_leaves_the_files_of_the_others(
-    world: World, monkeypatch: pytest.MonkeyPatch, way: str
-) -> None:
-    choose(way, monkeypatch)
+def test_a_change_in_one_partition_leaves_the_files_of_the_others(world: World, tuned: Tuned, way: str) -> None:
+    choose(way, tuned)
     world.source("rows", PLAIN, [plain(number, "abc"[number % 3]) for number in range(60)])
     world.define({"copied": "SELECT * FROM rows"}, copied={"refresh_mode": "DIFFERENTIAL", "partition_by": "[g]"})
     world.tick()
@@ -36,12 +35,9 @@ def test_a_change_in_one_partition_leaves_the_files_of_the_others(
 
 
 @pytest.mark.parametrize("way", ["spark", "small"])
-def test_small_files_are_folded_in_their_own_partition_only(
-    world: World, monkeypatch: pytest.MonkeyPatch, way: str
-) -> None:
-    choose(way, monkeypatch)
-    for module in ("small_write", "write"):
-        monkeypatch.setattr(f"airflow_trickle.engine.{module}.SMALL_FILES_KEPT", 3)
+def test_small_files_are_folded_in_their_own_partition_only(world: World, tuned: Tuned, way: str) -> None:
+    choose(way, tuned)
+    tuned(small_files_per_partition=3)
     world.source("rows", PLAIN, [plain(0, "a"), plain(1, "b")])
     world.define({"copied": "SELECT * FROM rows"}, copied={"refresh_mode": "DIFFERENTIAL", "partition_by": "[g]"})
     world.tick()
@@ -57,10 +53,8 @@ def test_small_files_are_folded_in_their_own_partition_only(
     agreed(world, "copied", world.judge("SELECT * FROM rows"))
 
 
-def test_a_table_over_a_partitioned_one_follows_its_position_deletes(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    choose("large", monkeypatch)
+def test_a_table_over_a_partitioned_one_follows_its_position_deletes(world: World, tuned: Tuned) -> None:
+    choose("large", tuned)
     queries = {
         "copied": "SELECT * FROM rows",
         "sums": "SELECT g, count(*) AS n, sum(k) AS k FROM copied GROUP BY g",
@@ -88,12 +82,10 @@ def test_a_table_over_a_partitioned_one_follows_its_position_deletes(
 
 @pytest.mark.parametrize("way", ["spark", "small"])
 @pytest.mark.parametrize("by", ["[]", "[g]"])
-def test_rows_are_sorted_by_the_columns_of_cluster_by(
-    world: World, monkeypatch: pytest.MonkeyPatch, way: str, by: str
-) -> None:
-    choose(way, monkeypatch)
+def test_rows_are_sorted_by_the_columns_of_cluster_by(world: World, tuned: Tuned, way: str, by: str) -> None:
+    choose(way, tuned)
     # Not in one task, so that ranges are made.
-    monkeypatch.setattr("airflow_trickle.engine.write.ONE_FILE_BYTES", 0)
+    tuned(one_task_write_bytes=0)
     chance = random.Random(1)
     numbers = chance.sample(range(500), 500)
     world.source("rows", PLAIN, [plain(number, chance.choice("ab"), 1 + number % 28) for number in numbers])

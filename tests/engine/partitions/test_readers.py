@@ -8,6 +8,7 @@ from collections import Counter
 import pytest
 
 from airflow_trickle import Mode
+from tests.conftest import Tuned
 from tests.engine.partitions.layouts import (
     COPY,
     LAYOUTS,
@@ -37,9 +38,9 @@ from tests.outside_readers import duckdb_rows
     ],
 )
 def test_every_reader_finds_every_row_by_its_partition(
-    world: World, monkeypatch: pytest.MonkeyPatch, way: str, names: tuple[str, ...]
+    world: World, monkeypatch: pytest.MonkeyPatch, tuned: Tuned, way: str, names: tuple[str, ...]
 ) -> None:
-    choose(way, monkeypatch)
+    choose(way, tuned)
     in_zone(random.Random(repr((way, names))).choice(["America/New_York", "Asia/Kolkata"]), monkeypatch)
     chance = random.Random(f"{way} {names}")
     world.source("rows", ROWS, [row(chance, number % 41) for number in range(60)])
@@ -62,11 +63,9 @@ def test_every_reader_finds_every_row_by_its_partition(
 
 
 @pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.soak)])
-def test_random_changes_in_full_and_from_changes(world: World, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+def test_random_changes_in_full_and_from_changes(world: World, tuned: Tuned, seed: int) -> None:
     chance = random.Random(seed)
-    monkeypatch.setattr("airflow_trickle.engine.small_write.SMALL_FILE_BYTES", chance.choice([1, 2000, 8 * 1024**2]))
-    monkeypatch.setattr("airflow_trickle.engine.small_write.SMALL_FILES_KEPT", chance.choice([2, 3, 16]))
-    monkeypatch.setattr("airflow_trickle.engine.write.SMALL_FILES_KEPT", chance.choice([2, 3, 16]))
+    tuned(small_file_bytes=chance.choice([1, 2000, 8 * 1024**2]), small_files_per_partition=chance.choice([2, 3, 16]))
     names = chance.sample(sorted(LAYOUTS), 2)
     world.source("rows", ROWS, [row(chance) for _ in range(40)])
     queries = {
@@ -99,9 +98,9 @@ def test_random_changes_in_full_and_from_changes(world: World, monkeypatch: pyte
     verified(world)
 
 
-def test_large_writes_of_many_tasks_come_apart_too(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    choose("spark", monkeypatch)
-    monkeypatch.setattr("airflow_trickle.engine.write.ONE_FILE_BYTES", 0)
+def test_large_writes_of_many_tasks_come_apart_too(world: World, tuned: Tuned) -> None:
+    choose("spark", tuned)
+    tuned(one_task_write_bytes=0)
     chance = random.Random(2)
     world.source("rows", ROWS, [row(chance) for _ in range(80)])
     define(world, {"text": "[s]", "moment": LAYOUTS["moment"]})

@@ -18,6 +18,7 @@ from airflow_trickle.lakehouse.state import read_status
 from airflow_trickle.runner import run_tick
 from airflow_trickle.spark.session import SparkProvider
 from airflow_trickle.spark.target import target_from_environment
+from tests.conftest import Tuned
 from tests.databases import new_database
 from tests.engine.restate.story import Story, from_changes, judged, modes, statuses
 from tests.engine.world import World
@@ -239,10 +240,8 @@ def test_a_table_that_was_parted_since_is_parted_again(world: World) -> None:
     assert story.tick(5)["plain"].reason.startswith("partition_by changed")
 
 
-def test_what_is_kept_beside_a_table_is_not_that_of_another_state(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("airflow_trickle.engine.differential.WORTHWHILE_BYTES", 0)
+def test_what_is_kept_beside_a_table_is_not_that_of_another_state(world: World, tuned: Tuned) -> None:
+    tuned(aux_state_min_bytes=0)
     queries = {
         "totals": QUERIES["totals"],
         "who": QUERIES["who"],

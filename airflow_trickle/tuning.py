@@ -1,0 +1,171 @@
+"""The thresholds and timeouts of a refresh, in one record that a caller can replace.
+
+`tuning` is read at the time of use, never at import. The record belongs to the caller's context, so that two callers in
+one process do not disturb each other: a thread started inside a `tuned` block must get a copy of the context. It does
+not travel to other processes, such as an application that is submitted to a cluster.
+
+>>> with tuned(lease_seconds=5):
+...     tuning().lease_seconds
+5
+>>> tuning().lease_seconds
+60.0
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, fields, replace
+from difflib import get_close_matches
+
+_MIB = 1024 * 1024
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tuning:
+    """Thresholds and timeouts: where and how a refresh is done, and how long it waits.
+
+    They decide what a refresh costs. Which rows it publishes does not depend on them, within the bounds that are
+    written beside `exact_double_limit` and `file_settle_seconds`.
+    """
+
+    # --- small changes: in this process with Arrow, or on Spark --------------------------------------
+
+    #: A change of up to so many rows is fetched from Spark and handled here. So many fit into a message, into a query
+    #: plan and into this process's memory.
+    arrow_change_rows: int = 100_000
+    #: Up to here this process compares the rows of added and removed files itself to find that nothing changed: it is
+    #: quicker than a Spark job, and cheap on memory.
+    arrow_compare_rows: int = 200_000
+    arrow_compare_bytes: int = 32 * _MIB
+    #: Up to here this process reads position delete files itself, which saves a Spark job.
+    arrow_delete_files: int = 32
+    arrow_delete_rows: int = 100_000
+
+    # --- data files of a stream table ----------------------------------------------------------------
+
+    #: A data file below this size is small. When it loses rows it is rewritten, where a larger one gets a position
+    #: delete file.
+    small_file_bytes: int = 8 * _MIB
+    #: With so many small files in a partition, the next write compacts them: each costs a read at every later refresh.
+    small_files_per_partition: int = 16
+    #: This process rewrites at most so much in one write (16 small files by default); more is work for Spark.
+    arrow_rewrite_bytes: int = 128 * _MIB
+    #: A data file that has lost more than this share of its rows, or has so many delete files, is rewritten.
+    rewrite_deleted_share: float = 0.2
+    rewrite_delete_files: int = 8
+    #: A result below this size is written by one Spark task, into one file for each partition.
+    one_task_write_bytes: int = 64 * _MIB
+
+    # --- auxiliary state -----------------------------------------------------------------------------
+
+    #: Auxiliary state is written only for tables whose inputs are at least this large: smaller ones are quickly read
+    #: again.
+    aux_state_min_bytes: int = 32 * _MIB
+    #: With so many files, auxiliary state is compacted: the entries of a group into one, or the ranks of a cycle's
+    #: rows into new files.
+    aux_state_files: int = 24
+    #: An average of doubles is answered from auxiliary state below this sum of absolute values. Doubles represent
+    #: every integer up to 2^53, so a higher limit would round, and is refused.
+    exact_double_limit: int = 2**53
+
+    # --- AUTO: incremental or full -------------------------------------------------------------------
+
+    #: Inputs below this size are recomputed in about the time that Spark needs for any query.
+    auto_full_bytes: int = 24 * _MIB
+
+    # --- cycles: in this process with Arrow, or on Spark ---------------------------------------------
+
+    #: A cycle runs here if its members and the tables outside have together at most so many rows; -1 is never.
+    arrow_fixpoint_input_rows: int = 2_000_000
+    #: When the members of a cycle have grown beyond so many rows, Spark takes over.
+    arrow_fixpoint_rows: int = 6_000_000
+    #: A join gives about so many rows at a time; a larger one is done in slices, with duplicates removed after each.
+    arrow_join_slice_rows: int = 8_000_000
+    #: A join with more distinct rows than this is left to Spark.
+    arrow_join_rows: int = 24_000_000
+    #: The rows of a member are a union of parts, about one a pass. More parts than this make a plan slow; then the
+    #: smaller ones are merged. At least 4, so that there are two to merge.
+    fixpoint_union_parts: int = 8
+
+    # --- capture of sources --------------------------------------------------------------------------
+
+    #: A file younger than this may be written again within the same tick of the file system's clock, and look
+    #: unchanged. Many stores tell times in whole seconds; less is right only where times are finer.
+    file_settle_seconds: float = 1.0
+
+    # --- leases --------------------------------------------------------------------------------------
+
+    #: A holder on another machine that stopped renewing its lease is believed dead after this long. It renews four
+    #: times within it.
+    lease_seconds: float = 60.0
+    #: A refresh waits so long for another process that holds the lease of a table, unless the caller says how long.
+    lease_wait_seconds: float = 30.0
+    #: A later tick of the same pipeline takes over a claim that has shown no sign of life for this long.
+    claim_take_over_seconds: float = 60.0
+
+    # --- Airflow tasks -------------------------------------------------------------------------------
+
+    #: The passes of a cycle are pushed to XCom at most this often: a pass may take a tenth of a second, and a call of
+    #: Airflow's server not much less.
+    iteration_push_seconds: float = 1.0
+    #: After a submitted application ended, its outcome is awaited so long: a driver's Python outlives its Java by a
+    #: moment, in which it may still report what went wrong.
+    submission_outcome_seconds: float = 10.0
+
+    # --- Spark Connect -------------------------------------------------------------------------------
+
+    #: A server must accept a connection within this time; pyspark itself would try for ten minutes.
+    spark_reach_seconds: float = 5.0
+    #: What accepted the connection must speak gRPC within this time.
+    spark_ready_seconds: float = 8.0
+    #: An embedded server that does not answer for so long, twice, hangs. A busy one answers in milliseconds.
+    spark_answer_seconds: float = 15.0
+
+    def __post_init__(self) -> None:
+        if self.exact_double_limit > 2**53:
+            raise ValueError(f"exact_double_limit is at most 2**53, not {self.exact_double_limit}: doubles would round")
+
+
+_CURRENT: ContextVar[Tuning] = ContextVar("airflow_trickle_tuning")
+_DEFAULT = Tuning()
+
+
+def tuning() -> Tuning:
+    """The record of this context; the defaults outside of every `tuned` block."""
+    return _CURRENT.get(_DEFAULT)
+
+
+@contextmanager
+def tuned(record: Tuning | None = None, /, **changes: float) -> Iterator[Tuning]:
+    """Replace the record for the length of a block.
+
+    Args:
+        record: The new record; without it, the present one.
+        changes: Fields that differ from it.
+
+    Raises:
+        TypeError: there is no such field.
+    """
+    token = _CURRENT.set(changed(record or tuning(), **changes))
+    try:
+        yield tuning()
+    finally:
+        _CURRENT.reset(token)
+
+
+def changed(record: Tuning, **changes: float) -> Tuning:
+    """A record with some fields changed.
+
+    >>> changed(Tuning(), lease_second=5)
+    Traceback (most recent call last):
+    TypeError: Tuning has no field lease_second; did you mean lease_seconds?
+    """
+    known = [field.name for field in fields(Tuning)]
+    for name in changes:
+        if name not in known:
+            near = get_close_matches(name, known, n=1)
+            hint = f"did you mean {near[0]}?" if near else f"it has {', '.join(known)}"
+            raise TypeError(f"Tuning has no field {name}; {hint}")
+    return replace(record, **changes)  # type: ignore[arg-type]
