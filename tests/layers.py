@@ -7,6 +7,7 @@ neither a JVM, nor PostgreSQL, nor Airflow: the guard refuses that, in every lay
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from collections.abc import Generator, Iterable
 from pathlib import Path
@@ -46,6 +47,8 @@ class _Running:
 
     markers: frozenset[str] | None = None
     test = ""
+    #: Where the tests of this process have their temporary folders.
+    folder: Path | None = None
 
 
 def refuse(what: str) -> None:
@@ -55,24 +58,30 @@ def refuse(what: str) -> None:
         raise NotInItsLayer(f"{_Running.test} starts {what}, but is not marked {wanted}")
 
 
-def started_by(command: Iterable[Any]) -> str | None:
-    """What a command starts, of the things that the fast layer does without."""
+def started_by(command: Iterable[Any], path: str | None = None) -> str | None:
+    """What a command starts, of the things that the fast layer does without; a test's own stand-in does not count."""
     words = [os.fsdecode(word) for word in command if isinstance(word, (str, bytes, os.PathLike))]
     if not words:
         return None
     program = Path(words[0]).name
     if program in ("sh", "bash") and "-c" in words[:-1]:
-        return started_by(words[words.index("-c") + 1].split())
+        return started_by(words[words.index("-c") + 1].split(), path)
     if program.startswith("python") and "-m" in words[:-1]:
         return _MODULES.get(words[words.index("-m") + 1])
-    return _PROGRAMS.get(program)
+    what = _PROGRAMS.get(program)
+    found = shutil.which(words[0], path=path)
+    if what is None or found is None:  # what is not there is not started
+        return None
+    is_stand_in = _Running.folder is not None and _Running.folder in Path(found).parents
+    return None if is_stand_in else what
 
 
 def _audit(event: str, arguments: tuple[Any, ...]) -> None:
     if event != "subprocess.Popen" or _Running.markers is None:
         return
-    command = arguments[1]
-    what = started_by(command.split() if isinstance(command, str) else command)
+    _, command, _, environment = arguments
+    path = (environment or os.environ).get("PATH")
+    what = started_by(command.split() if isinstance(command, str) else command, path)
     if what is not None:
         refuse(what)
 
@@ -112,6 +121,7 @@ def _names(code: CodeType) -> Iterable[str]:
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
     _Running.markers = frozenset(marker.name for marker in item.iter_markers())
     _Running.test = item.nodeid
+    _Running.folder = item.config._tmp_path_factory.getbasetemp()  # type: ignore[attr-defined]
     try:
         return (yield)
     finally:
