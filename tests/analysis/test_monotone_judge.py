@@ -134,11 +134,12 @@ def test_a_row_more_in_a_monotone_table_never_takes_a_row_away(judge, random, de
 
 @pytest.mark.parametrize("seed", range(4))
 def test_seeded_queries_are_judged_alike_on_every_run(judge, seed):
+    count = budgets.rounds(60)
     judged = sum(
         check(judge, random_query(random), random.sample(range(judge.size), 6))
-        for random in (Random(f"{seed}/{number}") for number in range(60))
+        for random in (budgets.chance(f"{seed}/{number}") for number in range(count))
     )
-    assert judged >= 20
+    assert judged >= count // 3
 
 
 @pytest.mark.soak

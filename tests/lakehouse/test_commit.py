@@ -117,6 +117,7 @@ def test_discarding_leaves_no_file(lake: Lakehouse, tmp_path: Path) -> None:
     assert stagings.leftovers(lake) == []
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(280)
 def test_no_reader_sees_two_tables_of_a_group_at_different_epochs(
     lake: Lakehouse, catalog_uri: str, tmp_path: Path

@@ -152,6 +152,7 @@ def test_deletes_of_other_writers_stay_as_long_as_they_take_rows(shared_lake: La
     assert epochs(table) == Counter([5])
 
 
+@pytest.mark.slow
 def test_many_deletes_leave_few_manifests_and_exact_rows(shared_lake: Lakehouse, identifier: str) -> None:
     chance = budgets.chance(5)
     table = publish(shared_lake, identifier, rows=values(*range(40)))

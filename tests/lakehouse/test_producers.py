@@ -45,6 +45,7 @@ def manifests(table: Table) -> int:
     return len(table.current_snapshot().manifests(table.io))  # type: ignore[union-attr]
 
 
+@pytest.mark.slow
 def test_sixty_overwrites_leave_a_handful_of_manifests(shared_lake: Lakehouse, identifier: str) -> None:
     highest = 0
     for number in range(60):
@@ -55,6 +56,7 @@ def test_sixty_overwrites_leave_a_handful_of_manifests(shared_lake: Lakehouse, i
     assert rows_of(shared_lake, identifier) == [{"epoch": 59, "name": "x"}]
 
 
+@pytest.mark.slow
 def test_sixty_appends_leave_few_manifests_and_every_row(shared_lake: Lakehouse, identifier: str) -> None:
     highest = 0
     for number in range(60):
@@ -68,6 +70,7 @@ def test_sixty_appends_leave_few_manifests_and_every_row(shared_lake: Lakehouse,
     assert duckdb_rows(table.metadata_location) == sorted(((n, "x") for n in range(60)), key=repr)
 
 
+@pytest.mark.slow
 def test_mixed_changes_leave_few_manifests(shared_lake: Lakehouse, identifier: str) -> None:
     chance = budgets.chance(3)
     highest, expected = 0, set()

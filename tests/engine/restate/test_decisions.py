@@ -25,6 +25,9 @@ from airflow_trickle.tick import Tick
 from tests import budgets
 from tests.engine.restate.past import Past, plan_of
 
+#: Each test publishes some thirty snapshots first.
+pytestmark = pytest.mark.slow
+
 YAML = """\
 pipeline: p
 diamond_consistency: none
