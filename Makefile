@@ -47,7 +47,7 @@ up: $(STAMP) java ## the same, and stay up until Ctrl-C
 
 .PHONY: fast
 fast: $(STAMP) ## the tests that need no Spark, no Airflow and no server (about a minute)
-	TRICKLE_PROFILE=fast $(BIN)/python -m pytest -n 2 --dist worksteal --maxfail 20 -q \
+	TRICKLE_PROFILE=fast $(BIN)/python -m pytest -n 2 --dist loadfile --maxfail 20 \
 		-m "not ($(OUTSIDE_FAST))" $(ARGS)
 
 .PHONY: test
