@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from random import Random
 
 import pytest
 from pyspark.sql.types import (
@@ -18,6 +17,7 @@ from pyspark.sql.types import (
 
 from airflow_trickle.algebra.references import parse_query
 from airflow_trickle.blocks.shapes import NotInBlocks
+from tests import budgets
 from tests.engine.delta.judge import Case, change, changed, random_rows
 
 _TYPES = {
@@ -207,7 +207,7 @@ RULES = {
 
 @pytest.mark.parametrize("name", sorted(RULES))
 def test_old_rows_and_the_change_are_the_new_rows(spark, name):
-    random = Random(name)
+    random = budgets.chance(name)
     query = RULES[name]
     tables = {ref.name: _VALUES[ref.name] for ref in parse_query(query).references}
     before = {name: _typed(random_rows(random, values, random.randrange(8)), name) for name, values in tables.items()}

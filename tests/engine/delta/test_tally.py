@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from decimal import Decimal
 from typing import Any
 
@@ -10,6 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.types import DecimalType, IntegerType, LongType, StringType, StructField, StructType
 
+from tests import budgets
 from tests.engine.delta.judge import Case, change, changed, random_rows
 
 T = StructType(
@@ -74,7 +74,7 @@ QUERIES = [
 def test_the_change_by_kept_lines_is_that_of_the_query_and_the_lines_stay_right(
     spark: SparkSession, number: int
 ) -> None:
-    chance, used = random.Random(number), 0
+    chance, used = budgets.chance(number), 0
     while used < 1:
         before = {name: random_rows(chance, values, 14) for name, values in VALUES.items()}
         after = {name: changed(chance, rows, VALUES[name]) for name, rows in before.items()}
@@ -88,7 +88,7 @@ def test_the_change_by_kept_lines_is_that_of_the_query_and_the_lines_stay_right(
 
 @pytest.mark.parametrize("query", [query for query in QUERIES if " GROUP BY " not in query])
 def test_all_rows_go_and_one_comes_again(spark: SparkSession, query: str) -> None:
-    rows = {name: random_rows(random.Random(3), values, 6) for name, values in VALUES.items()}
+    rows = {name: random_rows(budgets.chance(3), values, 6) for name, values in VALUES.items()}
     none: dict[str, list[Any]] = {"t": [], "u": []}
     one = {"t": [(1, "b", Decimal("5.00"), 7, 5)], "u": [(1, Decimal("1.10"))]}
     for before, after in ((rows, none), (none, one), (rows, one)):
@@ -130,7 +130,7 @@ NOT_KEPT = [
 
 @pytest.mark.parametrize("number", range(len(NOT_KEPT)))
 def test_what_lines_may_say_otherwise_is_not_kept_and_comes_out_right(spark: SparkSession, number: int) -> None:
-    chance = random.Random(number)
+    chance = budgets.chance(number)
     before = {name: random_rows(chance, values, 10) for name, values in VALUES.items()}
     after = {**before, "t": before["t"][2:] + random_rows(chance, VALUES["t"], 2)}
     case = Case(NOT_KEPT[number], {"t": T, "u": U}, before, after)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import random
 from collections import Counter
 
 import pytest
 
 from airflow_trickle import Mode
+from tests import budgets
 from tests.engine.partitions.layouts import (
     COPY,
     LAYOUTS,
@@ -40,8 +40,8 @@ def test_every_reader_finds_every_row_by_its_partition(
     world: World, monkeypatch: pytest.MonkeyPatch, way: str, names: tuple[str, ...]
 ) -> None:
     choose(way, monkeypatch)
-    in_zone(random.Random(repr((way, names))).choice(["America/New_York", "Asia/Kolkata"]), monkeypatch)
-    chance = random.Random(f"{way} {names}")
+    in_zone(budgets.chance(repr((way, names))).choice(["America/New_York", "Asia/Kolkata"]), monkeypatch)
+    chance = budgets.chance(f"{way} {names}")
     world.source("rows", ROWS, [row(chance, number % 41) for number in range(60)])
     define(world, {name: LAYOUTS[name] for name in names})
     assert {result.mode for result in world.tick().values()} == {Mode.FULL}
@@ -63,7 +63,7 @@ def test_every_reader_finds_every_row_by_its_partition(
 
 @pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.soak)])
 def test_random_changes_in_full_and_from_changes(world: World, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
-    chance = random.Random(seed)
+    chance = budgets.chance(seed)
     monkeypatch.setattr("airflow_trickle.engine.small_write.SMALL_FILE_BYTES", chance.choice([1, 2000, 8 * 1024**2]))
     monkeypatch.setattr("airflow_trickle.engine.small_write.SMALL_FILES_KEPT", chance.choice([2, 3, 16]))
     monkeypatch.setattr("airflow_trickle.engine.write.SMALL_FILES_KEPT", chance.choice([2, 3, 16]))
@@ -102,7 +102,7 @@ def test_random_changes_in_full_and_from_changes(world: World, monkeypatch: pyte
 def test_large_writes_of_many_tasks_come_apart_too(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     choose("spark", monkeypatch)
     monkeypatch.setattr("airflow_trickle.engine.write.ONE_FILE_BYTES", 0)
-    chance = random.Random(2)
+    chance = budgets.chance(2)
     world.source("rows", ROWS, [row(chance) for _ in range(80)])
     define(world, {"text": "[s]", "moment": LAYOUTS["moment"]})
     world.tick()
