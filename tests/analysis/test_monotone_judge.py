@@ -262,6 +262,7 @@ def given_away(judge, bend, seed, most=4000):
     return None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BENT)
 def test_the_judge_finds_a_bent_rule(judge, name):
     assert given_away(judge, BENT[name], name)
