@@ -8,6 +8,8 @@ SHELL := /bin/bash
 PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11 python3.10; do \
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null && echo $$python && break; done)
 BIN := .venv/bin
+# The markers of tests that `make fast` leaves out, as in tests/layers.py.
+OUTSIDE_FAST := spark or airflow or server or e2e or slow or soak
 STAMP := .venv/.set-up
 
 .PHONY: help
@@ -43,9 +45,16 @@ demo: $(STAMP) java ## run the example pipeline twice in a real Airflow, show wh
 up: $(STAMP) java ## the same, and stay up until Ctrl-C
 	@$(BIN)/python -m tools.demo --stay
 
+.PHONY: fast
+fast: $(STAMP) ## the tests that need no Spark, no Airflow and no server (about a minute)
+	TRICKLE_PROFILE=fast $(BIN)/python -m pytest -n 2 --dist loadfile --maxfail 20 \
+		-m "not ($(OUTSIDE_FAST))" $(ARGS)
+
 .PHONY: test
 test: $(STAMP) java ## the whole test suite, with real Spark, PostgreSQL and Airflow
-	$(BIN)/python -m pytest -n 2 --dist loadfile --maxfail 20 -m "not soak" $(ARGS)
+	@# AFTER_FAST=1 leaves out what `make fast` has just run; property tests run again, with more examples.
+	$(BIN)/python -m pytest -n 2 --dist loadfile --maxfail 20 \
+		-m "not soak$(if $(AFTER_FAST), and ($(OUTSIDE_FAST) or hypothesis))" $(ARGS)
 
 .PHONY: lint
 lint: $(STAMP) ## ruff and mypy
@@ -58,8 +67,8 @@ bench: $(STAMP) java ## measure analysis, parse time, idle ticks and commits
 	@$(BIN)/python -m benchmarks
 
 .PHONY: soak
-soak: $(STAMP) java ## long random runs
-	$(BIN)/python -m pytest -m soak $(ARGS)
+soak: $(STAMP) java ## long random runs, chaos and TPC-H, from a new seed
+	TRICKLE_PROFILE=soak $(BIN)/python -m pytest -m "soak or hypothesis" $(ARGS)
 
 .PHONY: wheel-check
 wheel-check: $(STAMP) ## build the wheel, install it without Airflow, import it

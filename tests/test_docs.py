@@ -19,7 +19,7 @@ from airflow_trickle.plan.build import plan_path
 from airflow_trickle.plan.explain import explain_text
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
 FENCE = re.compile(r"^```(?P<info>[^\n]*)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
 #: A command in running text, between backticks.
 INLINE = re.compile(r"`(trickle(?: [^`\n]+)?)`")

@@ -154,6 +154,7 @@ def test_everything_but_the_airflow_side_imports_without_airflow(tmp_path: Path)
     run(f"import importlib\nfor name in {names!r}: importlib.import_module(name)", ("airflow",), tmp_path)
 
 
+@pytest.mark.slow
 def test_dags_are_parsed_without_spark_or_catalog(tmp_path: Path) -> None:
     """Pulling in pyspark or pyiceberg would cost every parse a second, and workers need not have Spark."""
     names = modules(with_airflow=True)

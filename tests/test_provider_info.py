@@ -76,6 +76,7 @@ def test_the_config_section_agrees_with_the_settings() -> None:
         assert option["description"].endswith(".\n"), name
 
 
+@pytest.mark.airflow
 def test_airflow_shows_it(tmp_path: Path) -> None:
     env = {
         **{key: value for key, value in os.environ.items() if not key.startswith("AIRFLOW__")},

@@ -13,14 +13,14 @@ import duckdb
 import pytest
 from sqlglot import exp
 
-from airflow_trickle.algebra import nodes
+from airflow_trickle.algebra import nodes, references
 from airflow_trickle.algebra.nodes import Node
-from airflow_trickle.algebra.references import parse_query
 from airflow_trickle.algebra.render import tree_text
 from airflow_trickle.algebra.scalars import LIFTED
 from tests.algebra.spark_plans import shape_of_plan, shape_of_tree
+from tools import sql_report
 from tools.sql_corpora import ADAPTATIONS, NO_TREE, Corpus, corpora
-from tools.sql_report import REPORT, Answer, ask, every_node, judge, report, tables_of_plan
+from tools.sql_report import REPORT, Answer, ask, every_node, report, tables_of_plan
 
 TITLES = ("TPC-H", "TPC-DS", "Spark SQL")
 #: Where Spark's plan and our tree differ, and why that is right.
@@ -36,10 +36,19 @@ def loaded() -> dict[str, Corpus]:
     return {corpus.title: corpus for corpus in corpora()}
 
 
-def tables_by_duckdb(text: str) -> set[str]:
+#: Several tests look at every query; each is parsed once.
+parse_query, judge = cache(references.parse_query), cache(sql_report.judge)
+
+
+@pytest.fixture(scope="module")
+def connection() -> Iterator[duckdb.DuckDBPyConnection]:
+    with duckdb.connect() as opened:
+        yield opened
+
+
+def tables_by_duckdb(connection: duckdb.DuckDBPyConnection, text: str) -> set[str]:
     """The tables of a query by DuckDB's own parser: those in FROM without the names of CTEs."""
-    with duckdb.connect() as connection:
-        found = connection.execute("SELECT json_serialize_sql(?::VARCHAR)", [text]).fetchone()
+    found = connection.execute("SELECT json_serialize_sql(?::VARCHAR)", [text]).fetchone()
     assert found is not None
     parsed = json.loads(found[0])
     assert not parsed["error"], parsed
@@ -96,10 +105,10 @@ def answers_used(node: Node) -> set[str]:
 
 
 @pytest.mark.parametrize("title", TITLES[:2])
-def test_the_tables_of_a_benchmark_query_are_those_that_duckdb_finds(title):
+def test_the_tables_of_a_benchmark_query_are_those_that_duckdb_finds(connection, title):
     for query in loaded()[title].queries:
         found = judge(query.text).tables
-        assert found == tables_by_duckdb(query.text), query.name
+        assert found == tables_by_duckdb(connection, query.text), query.name
         assert found <= set(loaded()[title].tables)
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from itertools import combinations, pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from airflow_trickle.analysis.components import components
 from airflow_trickle.analysis.groups import Group, find_groups
 from tests.analysis.graphs import graphs, reachable, read_of, shuffled
+from tests.budgets import budget
 
 
 def found(text):
@@ -226,7 +227,7 @@ def brute_force(reads):
     )
 
 
-@settings(max_examples=300)
+@budget(3)
 @given(graphs())
 def test_groups_are_those_of_the_definition(reads):
     groups = find_groups(components(reads), reads)

@@ -132,6 +132,7 @@ def test_messages_of_wrong_usage(shell: Shell) -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_real_process_prints_only_json(tmp_path: Path) -> None:
     good = trickle(tmp_path, "status", "--json")
     assert (good.returncode, json.loads(good.stdout), good.stderr) == (0, [], "")

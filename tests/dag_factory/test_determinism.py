@@ -7,6 +7,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+#: Two processes that import Airflow.
+pytestmark = pytest.mark.slow
+
 _SERIALIZE = """
 import json, sys
 from airflow_trickle.dag_factory import build_dags

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from airflow_trickle.definition.load import load_project
 from airflow_trickle.definition.records import Overrides
+from tests.budgets import budget
 from tests.yaml_files import write
 
 EVERYTHING = """
@@ -289,7 +290,7 @@ def test_what_is_good_in_a_broken_file_is_kept(tmp_path):
 
 
 @given(st.data())
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@budget(1.5, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_no_file_makes_the_loader_raise(tmp_path, data):
     """Damage a good file in a few places: problems are told in our words and with places in the file."""
     write(tmp_path, {"p.yaml": EVERYTHING, "sql/second.sql": "SELECT 2"})

@@ -25,6 +25,7 @@ from pyiceberg.table import StaticTable
 
 from airflow_trickle.lakehouse.catalog import open_lakehouse
 from airflow_trickle.lakehouse.state import read_history
+from tests import budgets
 from tools.stack import Stack
 
 # It waits for Airflow to notice what was killed: too long for every change.
@@ -253,6 +254,4 @@ def test_whatever_is_killed_the_tables_end_right(stack: Stack, tmp_path: Path) -
 
 
 def test_a_hundred_ticks_of_chaos(stack: Stack, tmp_path: Path) -> None:
-    seconds = float(os.environ.get("TRICKLE_SOAK_SECONDS", "inf"))
-    seed = int(os.environ.get("TRICKLE_SOAK_SEED", "20261118"))
-    chaos(stack, tmp_path, ticks=100, seed=seed, seconds=seconds)
+    chaos(stack, tmp_path, ticks=100, seed=budgets.SEED, seconds=budgets.soak_seconds(math.inf))

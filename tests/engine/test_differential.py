@@ -12,6 +12,7 @@ import pytest
 
 from airflow_trickle import Mode, TickFailed
 from airflow_trickle.engine.choose import choose
+from tests import budgets
 from tests.conftest import Tuned
 from tests.engine.world import World
 
@@ -58,7 +59,7 @@ def assert_right(world: World, queries: dict[str, str] = QUERIES) -> None:
 
 @pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.soak)])
 def test_tables_stay_right_over_many_changes_and_no_refresh_is_full(shop: World, seed: int) -> None:
-    chance = random.Random(seed)
+    chance = budgets.chance(seed)
     shop.define(QUERIES, **DIFFERENTIAL)
     assert {result.mode for result in shop.tick().values()} == {Mode.FULL}
     assert_right(shop)

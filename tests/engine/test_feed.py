@@ -16,6 +16,7 @@ from airflow_trickle.engine.zset import WEIGHT
 from airflow_trickle.lakehouse.changes import file_changes
 from airflow_trickle.lakehouse.snapshots import current_version, schema_of
 from airflow_trickle.spark.active import activated
+from tests import budgets
 from tests.engine.world import World, bag
 
 SCHEMA = pa.schema([("k", pa.int64()), ("v", pa.string()), ("f", pa.float64())])
@@ -43,7 +44,7 @@ def change(world: World, chance: random.Random) -> None:
 
 @pytest.mark.parametrize("seed", range(2))
 def test_the_feed_is_the_difference_of_the_bags(world: World, spark: SparkSession, seed: int) -> None:
-    chance = random.Random(seed)
+    chance = budgets.chance(seed)
     world.source("t", SCHEMA, [any_row(chance) for _ in range(8)])
     for _ in range(5):
         table = world.outside.load_table("default.t")

@@ -16,6 +16,7 @@ from airflow_trickle.engine.delta.tally import Tally
 from airflow_trickle.engine.steer import reset
 from airflow_trickle.lakehouse.catalog import open_lakehouse
 from airflow_trickle.lakehouse.state import read_status
+from tests import budgets
 from tests.conftest import Tuned
 from tests.engine.world import World
 
@@ -39,7 +40,7 @@ def row(chance: random.Random) -> dict[str, Any]:
 def groups(world: World, tuned: Tuned) -> World:
     """Tables that pass for large ones."""
     tuned(aux_state_min_bytes=0)
-    chance = random.Random(1)
+    chance = budgets.chance(1)
     world.source("rows", ROWS, [row(chance) for _ in range(40)])
     world.define(QUERIES, **{name: {"refresh_mode": "DIFFERENTIAL"} for name in QUERIES})
     world.tick()
@@ -70,7 +71,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def test_lines_are_kept_once_a_group_loses_a_row_and_then_used(groups: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    used, chance = counted(monkeypatch), random.Random(2)
+    used, chance = counted(monkeypatch), budgets.chance(2)
     groups.append("rows", row(chance))
     groups.tick()
     assert [kept_files(groups, name) for name in QUERIES] == [[], [], []]
@@ -151,7 +152,7 @@ def test_many_files_of_lines_are_folded_and_old_ones_go(groups: World, tuned: Tu
     counts = []
     for number in range(6):
         groups.delete("rows", f"k = {number} or k = {number + 10} or k = {number + 20}")
-        groups.append("rows", row(random.Random(number)))
+        groups.append("rows", row(budgets.chance(number)))
         groups.tick()
         counts.append(len(kept_files(groups, "sums")))
     assert max(counts) <= 3
@@ -183,7 +184,7 @@ OTHERS = {
 @pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.soak)])
 def test_minima_distinct_rows_and_set_operations_are_kept_too(world: World, tuned: Tuned, seed: int) -> None:
     tuned(aux_state_min_bytes=0, aux_state_files=4)
-    chance = random.Random(seed)
+    chance = budgets.chance(seed)
     world.source("rows", ROWS, [row(chance) for _ in range(60)])
     world.source("more", ROWS, [row(chance) for _ in range(30)])
     world.define(OTHERS, **{name: {"refresh_mode": "DIFFERENTIAL"} for name in OTHERS})

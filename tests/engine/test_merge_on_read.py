@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -33,6 +32,7 @@ from airflow_trickle.lakehouse.changes import file_changes
 from airflow_trickle.lakehouse.files import file_key
 from airflow_trickle.lakehouse.snapshots import files_of
 from airflow_trickle.spark.active import activated, configured
+from tests import budgets
 from tests.conftest import Tuned
 from tests.deleting import commit_files, data_file, equality_deletes, held, position_deletes, publish
 from tests.outside_readers import duckdb_rows
@@ -205,7 +205,7 @@ class Judge:
 def test_whatever_is_done_every_state_and_every_change_is_exact(
     catalog: SqlCatalog, session: SparkSession, seed: int
 ) -> None:
-    chance, judge = random.Random(seed), Judge()
+    chance, judge = budgets.chance(seed), Judge()
     table = catalog.create_table("default.t", SCHEMA)
 
     def some_row() -> dict[str, Any]:

@@ -11,6 +11,7 @@ import pytest
 from pyiceberg.types import LongType
 
 from airflow_trickle import Mode, TickFailed
+from tests import budgets
 from tests.engine.world import World
 
 ORDERS = pa.schema(
@@ -127,7 +128,7 @@ def test_empty_sources_give_an_empty_table(world: World) -> None:
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.soak) for seed in (1, 2))])
 def test_random_changes_end_right_after_every_tick(world: World, seed: int) -> None:
     """Inserts, deletes, updates, duplicates and NULLs by plain pyiceberg; DuckDB judges."""
-    chance = random.Random(seed)
+    chance = budgets.chance(seed)
     shop(world).define(QUERIES)
     for _ in range(5):
         for _ in range(chance.randint(0, 3)):

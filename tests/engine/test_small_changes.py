@@ -12,6 +12,7 @@ import pytest
 
 from airflow_trickle import Mode, Pipeline
 from airflow_trickle.lakehouse.snapshots import files_of
+from tests import budgets
 from tests.conftest import Tuned
 from tests.engine.world import World
 
@@ -54,7 +55,7 @@ def row(chance: random.Random, k: int | None = None) -> dict[str, Any]:
 def large(world: World, tuned: Tuned) -> World:
     """A table whose files pass for large ones."""
     tuned(small_file_bytes=1)
-    chance = random.Random(1)
+    chance = budgets.chance(1)
     world.source("rows", ROWS, [row(chance, number % 41) for number in range(120)])
     world.define(QUERIES, **{name: {"refresh_mode": "DIFFERENTIAL"} for name in QUERIES})
     world.tick()
@@ -83,7 +84,7 @@ def test_rows_that_go_from_a_large_file_are_named_beside_it_and_the_file_stays(l
 
 
 def test_tables_over_a_table_with_delete_files_stay_right(large: World) -> None:
-    chance = random.Random(5)
+    chance = budgets.chance(5)
     for _ in range(5):
         large.delete("rows", f"k = {chance.randint(0, 40)}")
         large.append("rows", *[row(chance)] * 2, row(chance))
@@ -105,7 +106,7 @@ def test_a_file_that_lost_many_rows_is_written_anew(large: World) -> None:
 
 
 def test_a_small_file_is_written_anew_without_the_rows_that_go(world: World) -> None:
-    chance = random.Random(2)
+    chance = budgets.chance(2)
     world.source("rows", ROWS, [row(chance, number) for number in range(30)])
     world.define({"copied": COPY}, copied={"refresh_mode": "DIFFERENTIAL"})
     world.tick()
@@ -119,7 +120,7 @@ def test_a_small_file_is_written_anew_without_the_rows_that_go(world: World) -> 
 
 
 def test_small_files_are_folded_together_when_they_are_many(world: World) -> None:
-    chance = random.Random(3)
+    chance = budgets.chance(3)
     world.source("rows", ROWS, [row(chance, 1)])
     world.define({"copied": COPY}, copied={"refresh_mode": "DIFFERENTIAL"})
     world.tick()
@@ -135,7 +136,7 @@ def test_small_files_are_folded_together_when_they_are_many(world: World) -> Non
 
 
 def test_of_many_equal_rows_as_many_go_as_went(large: World) -> None:
-    chance = random.Random(4)
+    chance = budgets.chance(4)
     same = row(chance, 39)
     large.append("rows", *[same] * 6)
     large.tick()
@@ -150,7 +151,7 @@ def test_of_many_equal_rows_as_many_go_as_went(large: World) -> None:
 @pytest.mark.parametrize("most", [0, 3])
 def test_a_change_of_too_many_rows_for_this_process_gives_the_same(world: World, tuned: Tuned, most: int) -> None:
     tuned(arrow_change_rows=most)
-    chance = random.Random(6)
+    chance = budgets.chance(6)
     world.source("rows", ROWS, [row(chance, number % 9) for number in range(40)])
     world.define(QUERIES, **{name: {"refresh_mode": "DIFFERENTIAL"} for name in QUERIES})
     world.tick()
@@ -162,7 +163,7 @@ def test_a_change_of_too_many_rows_for_this_process_gives_the_same(world: World,
 
 
 def test_bytes_and_the_seconds_of_every_phase_are_told(large: World) -> None:
-    large.append("rows", row(random.Random(7), 5))
+    large.append("rows", row(budgets.chance(7), 5))
     result = large.tick()["copied"]
     assert set(result.phases) == {"pin", "read", "compute", "write", "commit"}
     assert sum(result.phases.values()) <= result.seconds + 0.01

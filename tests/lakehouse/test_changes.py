@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime
 import itertools
 import math
-import random
 import struct
 from collections import Counter
 from decimal import Decimal
@@ -14,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from pyiceberg.expressions import EqualTo, GreaterThanOrEqual
 from pyiceberg.io.pyarrow import parquet_file_to_data_file, schema_to_pyarrow
@@ -44,6 +43,8 @@ from airflow_trickle.lakehouse.commit import data_files
 from airflow_trickle.lakehouse.files import spark_path
 from airflow_trickle.lakehouse.snapshots import HistoryExpired, files_of
 from airflow_trickle.tuning import tuned
+from tests import budgets
+from tests.budgets import budget
 
 PLAIN = Schema(NestedField(1, "id", LongType(), required=False), NestedField(2, "kind", StringType(), required=False))
 
@@ -61,7 +62,7 @@ def latest(table: Table) -> int:
 def test_the_changed_files_are_the_difference_of_the_file_sets_whatever_was_done(
     shared_lake: Lakehouse, identifier: str, seed: int
 ) -> None:
-    chance = random.Random(seed)
+    chance = budgets.chance(seed)
     # Some writers merge manifests, others never do.
     merge = str(seed % 2 == 0).lower()
     properties = {"commit.manifest-merge.enabled": merge, "commit.manifest.min-count-to-merge": "3"}
@@ -321,7 +322,7 @@ def changed_by(table: Table, removed: list[dict[str, Any]], added: list[dict[str
     return FileChanges(tuple(files["added"]), tuple(files["removed"]))
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@budget(0.6, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data(), kind=st.sampled_from(["wide", "wide", "nested"]), cuts=st.integers(1, 3))
 def test_no_change_is_never_said_of_bags_that_differ(
     wide_tables: dict[str, Table], data: st.DataObject, kind: str, cuts: int

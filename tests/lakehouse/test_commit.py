@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import random
 import threading
 from concurrent.futures import ThreadPoolExecutor, wait
 from functools import partial
@@ -14,6 +13,7 @@ from airflow_trickle.errors import CommitConflict
 from airflow_trickle.lakehouse import staging as stagings
 from airflow_trickle.lakehouse.catalog import Lakehouse, open_lakehouse
 from airflow_trickle.lakehouse.commit import Staged, commit, stage_together
+from tests import budgets
 from tests.lakehouse.writing import rows_of, stage_rows
 
 THREE = ["default.a", "default.b", "default.c"]
@@ -117,6 +117,7 @@ def test_discarding_leaves_no_file(lake: Lakehouse, tmp_path: Path) -> None:
     assert stagings.leftovers(lake) == []
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(280)
 def test_no_reader_sees_two_tables_of_a_group_at_different_epochs(
     lake: Lakehouse, catalog_uri: str, tmp_path: Path
@@ -136,7 +137,7 @@ def test_no_reader_sees_two_tables_of_a_group_at_different_epochs(
         return open_lakehouse("trickle", uri=catalog_uri, warehouse=f"file://{tmp_path}/warehouse")
 
     def write(seed: int) -> tuple[list[list[str]], int]:
-        chance, won, lost = random.Random(seed), [], 0
+        chance, won, lost = budgets.chance(seed), [], 0
         with opened() as mine:
             while True:
                 with lock:

@@ -34,6 +34,7 @@ from pyiceberg.types import (
 from airflow_trickle.errors import RefreshFailed, UnsupportedTable
 from airflow_trickle.lakehouse.partition_values import partition_numbers, partition_of
 from airflow_trickle.lakehouse.partitions import Layout
+from tests import budgets
 
 
 def columns(**kinds: IcebergType) -> Schema:
@@ -141,7 +142,7 @@ def test_a_partition_that_its_type_cannot_hold_is_refused(
 
 
 def test_rows_get_the_same_number_just_when_they_are_of_one_partition() -> None:
-    chance = random.Random(3)
+    chance = budgets.chance(3)
     schema = columns(a=LongType(), b=StringType(), d=DateType())
     days = [dt.date(1969, 12, 30), dt.date(1969, 12, 31), dt.date(1970, 1, 1), None]
     data = {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections import Counter
 from typing import Any
 
@@ -20,6 +19,7 @@ from airflow_trickle.lakehouse.commit import stage
 from airflow_trickle.lakehouse.deletes import LiveFile, deletes_of
 from airflow_trickle.lakehouse.files import exists, spark_path
 from airflow_trickle.lakehouse.positions import deleted_positions, write_position_deletes
+from tests import budgets
 from tests.deleting import begin, commit_files, equality_deletes, held, position_deletes, publish, staged, target_of
 from tests.outside_readers import duckdb_rows
 
@@ -152,8 +152,9 @@ def test_deletes_of_other_writers_stay_as_long_as_they_take_rows(shared_lake: La
     assert epochs(table) == Counter([5])
 
 
+@pytest.mark.slow
 def test_many_deletes_leave_few_manifests_and_exact_rows(shared_lake: Lakehouse, identifier: str) -> None:
-    chance = random.Random(5)
+    chance = budgets.chance(5)
     table = publish(shared_lake, identifier, rows=values(*range(40)))
     (path,) = held(table)
     left = list(range(40))

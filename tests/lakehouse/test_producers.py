@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import uuid
 from decimal import Decimal
 from typing import Any
@@ -31,6 +30,7 @@ from airflow_trickle.lakehouse.commit import NAME_MAPPING, Staged, Target, commi
 from airflow_trickle.lakehouse.files import make_folder, spark_path
 from airflow_trickle.lakehouse.leases import Lease
 from airflow_trickle.lakehouse.snapshots import files_of
+from tests import budgets
 from tests.lakehouse.writing import SCHEMA, rows_of, stage_rows
 from tests.outside_readers import duckdb_rows
 
@@ -45,6 +45,7 @@ def manifests(table: Table) -> int:
     return len(table.current_snapshot().manifests(table.io))  # type: ignore[union-attr]
 
 
+@pytest.mark.slow
 def test_sixty_overwrites_leave_a_handful_of_manifests(shared_lake: Lakehouse, identifier: str) -> None:
     highest = 0
     for number in range(60):
@@ -55,6 +56,7 @@ def test_sixty_overwrites_leave_a_handful_of_manifests(shared_lake: Lakehouse, i
     assert rows_of(shared_lake, identifier) == [{"epoch": 59, "name": "x"}]
 
 
+@pytest.mark.slow
 def test_sixty_appends_leave_few_manifests_and_every_row(shared_lake: Lakehouse, identifier: str) -> None:
     highest = 0
     for number in range(60):
@@ -68,8 +70,9 @@ def test_sixty_appends_leave_few_manifests_and_every_row(shared_lake: Lakehouse,
     assert duckdb_rows(table.metadata_location) == sorted(((n, "x") for n in range(60)), key=repr)
 
 
+@pytest.mark.slow
 def test_mixed_changes_leave_few_manifests(shared_lake: Lakehouse, identifier: str) -> None:
-    chance = random.Random(3)
+    chance = budgets.chance(3)
     highest, expected = 0, set()
     for number in range(60):
         row, replace = {"epoch": number, "name": "x"}, chance.random() < 0.15
@@ -151,7 +154,7 @@ def told(table: Table) -> dict[str, Any]:
 def test_the_metadata_says_what_plain_pyiceberg_would_have_said(
     shared_lake: Lakehouse, identifier: str, seed: int
 ) -> None:
-    chance = random.Random(seed)
+    chance = budgets.chance(seed)
     plain = shared_lake.catalog.create_table(identifier + "_plain", SCHEMA)
     for number in range(12):
         target = target_of(shared_lake, identifier)

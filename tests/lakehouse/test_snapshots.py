@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -34,6 +33,7 @@ from airflow_trickle.lakehouse.snapshots import (
     schema_of,
     version_as_of,
 )
+from tests import budgets
 from tests.deleting import commit_files, delete_entry, equality_deletes, position_deletes
 
 SCHEMA = Schema(NestedField(1, "id", LongType(), required=False), NestedField(2, "kind", StringType(), required=False))
@@ -272,7 +272,7 @@ def test_a_table_without_a_log_is_known_from_its_newest_snapshot_on(shared_lake:
 def test_replaying_many_commits_and_rollbacks_sees_each_state_as_it_was(
     shared_lake: Lakehouse, identifier: str
 ) -> None:
-    chance = random.Random(6)
+    chance = budgets.chance(6)
     table = shared_lake.catalog.create_table(identifier, SCHEMA)
     states: list[tuple[int, int]] = []
     for number in range(14):

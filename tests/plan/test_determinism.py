@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import json
 import os
-import random
 import subprocess
 import sys
 from pathlib import Path
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from airflow_trickle.definition.settings import Settings
 from airflow_trickle.plan.build import plan_path
 from airflow_trickle.plan.explain import explain_json
 from airflow_trickle.plan.steps import Plan
+from tests import budgets
+from tests.budgets import budget
 from tests.yaml_files import planned, write
 
 FORMS = (
@@ -54,7 +55,7 @@ def shape(result):
 
 
 @given(tables=projects(), seed=st.randoms(use_true_random=False))
-@settings(max_examples=150, deadline=None)
+@budget(1.5)
 def test_the_order_of_tables_in_a_file_does_not_matter(tmp_path_factory, tables, seed):
     folder = tmp_path_factory.mktemp("order")
     first = shape(planned(folder, {"p.yaml": text(tables)}))
@@ -64,14 +65,13 @@ def test_the_order_of_tables_in_a_file_does_not_matter(tmp_path_factory, tables,
 
 
 @given(tables=projects())
-@settings(max_examples=100, deadline=None)
 def test_a_plan_turns_into_json_and_back(tmp_path_factory, tables):
     for plan in planned(tmp_path_factory.mktemp("json"), {"p.yaml": text(tables)}).plans:
         assert Plan.model_validate_json(plan.model_dump_json()) == plan
 
 
 @given(tables=projects())
-@settings(max_examples=150, deadline=None)
+@budget(1.5)
 def test_units_come_after_everything_they_read_and_hold_every_table_once(tmp_path_factory, tables):
     for plan in planned(tmp_path_factory.mktemp("units"), {"p.yaml": text(tables)}).plans:
         done: set[str] = set()
@@ -100,7 +100,7 @@ for plan in planned.plans:
 
 
 def test_two_processes_plan_the_same_bytes(tmp_path: Path) -> None:
-    chance = random.Random(7)
+    chance = budgets.chance(7)
     names = [f"t{number}" for number in range(60)]
     readable = [*names, "s0", "s1"]
     tables = {name: chance.choice(FORMS).format(chance.choice(readable), chance.choice(readable)) for name in names}

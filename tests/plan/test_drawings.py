@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import re
 import time
 
@@ -14,6 +13,7 @@ from airflow_trickle.plan.dot import dot
 from airflow_trickle.plan.graph_view import GraphEdge, GraphNode, GraphView, NodeKind, boxes, graph_view
 from airflow_trickle.plan.mermaid import mermaid
 from airflow_trickle.plan.svg import svg
+from tests import budgets
 from tests.plan.drawing_readers import SVG, Shape, read_dot, read_mermaid, read_svg
 from tests.plan.test_graph_view import LOOPS, TWO
 from tests.yaml_files import planned
@@ -33,7 +33,7 @@ def made(count: int, edges: set[tuple[int, int]], strata: int = 1, cycle: range 
 
 
 def random_graph(seed: int, count: int) -> GraphView:
-    dice = random.Random(seed)
+    dice = budgets.chance(seed)
     edges = {(dice.randrange(max(0, end - 12), end), end) for end in range(1, count + 1) for _ in range(3)}
     edges |= {(0, dice.randrange(1, count + 1)) for _ in range(count // 6)}
     first = dice.randrange(1, count - 3)

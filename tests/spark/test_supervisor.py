@@ -18,6 +18,8 @@ from airflow_trickle.spark.launch import server_properties, settings_hash
 from airflow_trickle.spark.state import ServerFiles, is_process, process_started
 from tests.spark.helpers import eventually
 
+pytestmark = pytest.mark.server
+
 #: Tells its port as Spark does, and greets whoever connects.
 STAND_IN = """
 import socket, sys, threading

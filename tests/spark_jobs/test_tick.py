@@ -34,6 +34,7 @@ def submit(world: World, *options: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.spark
 @pytest.mark.timeout(400)
 def test_a_submitted_tick_refreshes_the_tables_on_a_plain_spark_driver(tmp_path: Path) -> None:
     world = World(tmp_path, f"sqlite:///{tmp_path}/catalog.db")

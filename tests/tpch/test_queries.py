@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -13,6 +12,7 @@ from random import Random
 import pytest
 
 from airflow_trickle import Mode, Pipeline, TableResult, TickFailed, Verdict
+from tests import budgets
 from tests.tpch import batches
 from tests.tpch.data import QUERIES, TABLES, generated
 from tests.tpch.shop import Row, Shop, open_shop, same
@@ -123,17 +123,16 @@ def test_the_changes_matter_to_a_query(story: Story, name: str) -> None:
 def test_queries_stay_right_over_many_random_changes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spark_home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    seed = int(os.environ.get("TRICKLE_SOAK_SEED", str(time.time_ns() % 10**9)))
-    scale = float(os.environ.get("TRICKLE_SOAK_SCALE", "0.1"))
+    seed, scale = budgets.SEED, budgets.soak_scale(0.1)
     chance = Random(seed)
     story = begun(open_shop(tmp_path, generated(tmp_path / "raw", scale), monkeypatch))
     story.tick()
-    until, ticks = time.monotonic() + float(os.environ.get("TRICKLE_SOAK_SECONDS", "1800")), 0
+    until, ticks = time.monotonic() + budgets.soak_seconds(1800), 0
     while time.monotonic() < until:
         story.tick(*random_changes(story.shop, chance))
         tick, ticks = story.ticks.pop(), ticks + 1
         for name in QUERIES:
-            told = f"TRICKLE_SOAK_SEED={seed} TRICKLE_SOAK_SCALE={scale}, tick {ticks}: {name}"
+            told = f"TRICKLE_SEED={seed} TRICKLE_SOAK_SCALE={scale}, tick {ticks}: {name}"
             assert tick.results[name].error is None, told
             assert tick.results[name].mode in (Mode.DIFFERENTIAL, Mode.NO_DATA), told
             assert same(tick.published[name], tick.by_duckdb[name]), told

@@ -116,6 +116,7 @@ class ExplainingBench:
 
 
 def name_of_step(about: str) -> tuple[str, bool]:
+    """What to call a step by what it is about, and whether such names are numbered."""
     for pattern, name in _NAMED:
         found = pattern.fullmatch(about)
         if found is not None:

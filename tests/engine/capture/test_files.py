@@ -13,6 +13,7 @@ import pytest
 
 from airflow_trickle import Mode, Pipeline
 from airflow_trickle.spark import session as sessions
+from tests import budgets
 from tests.engine.capture.folders import Folder, Lake
 from tests.outside_readers import duckdb_rows
 
@@ -44,7 +45,7 @@ def options_of(kind: str, folder: Folder) -> str:
 
 @pytest.mark.parametrize("kind", ["parquet", "csv", "json", "orc"])
 def test_files_come_go_and_change(lake: Lake, kind: str) -> None:
-    chance = random.Random(kind)
+    chance = budgets.chance(kind)
     folder = Folder(lake.data / "s", kind, SCHEMA)
     folder.put("first.x", [{"id": 1, "name": "x", "amount": 0.5}] * 2)
     lake.define_captured({"s": options_of(kind, folder)}, {"copy": "SELECT * FROM s"})
@@ -70,7 +71,7 @@ def change(folder: Folder, chance: random.Random) -> None:
 
 
 def test_tables_over_a_folder_are_refreshed_from_changes(lake: Lake) -> None:
-    chance = random.Random(1)
+    chance = budgets.chance(1)
     folder = Folder(lake.data / "s", "parquet", SCHEMA)
     folder.put("first.x", [{"id": 1, "name": "x", "amount": 0.5}] * 2)
     lake.define_captured({"s": options_of("parquet", folder)}, QUERIES, **DIFFERENTIAL)

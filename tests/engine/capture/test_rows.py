@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import random
 import time
 from collections import Counter
 from typing import Any
@@ -14,6 +13,7 @@ from typer.testing import CliRunner
 
 from airflow_trickle import Mode, TickFailed, TrickleError
 from airflow_trickle.cli import app
+from tests import budgets
 from tests.engine.capture.folders import Folder, Lake
 
 SCHEMA = pa.schema([("id", pa.int64()), ("name", pa.string())])
@@ -27,7 +27,7 @@ def test_snapshots_are_compared_as_bags(lake: Lake) -> None:
         {"copy": "SELECT value FROM s", "n": "SELECT COUNT(*) AS n FROM s"},
         copy={"refresh_mode": "DIFFERENTIAL"},
     )
-    chance = random.Random(3)
+    chance = budgets.chance(3)
     for turn in range(3):
         lines = [chance.choice(["a", "b", "c"]) for _ in range(chance.randint(1, 8))]
         file.write_text("\n".join(lines) + "\n")

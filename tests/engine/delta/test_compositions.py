@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import time
 from collections import Counter
 from random import Random
 
@@ -14,6 +12,7 @@ from pyspark.sql.types import IntegerType, StructField, StructType
 from airflow_trickle.algebra.references import parse_query
 from airflow_trickle.analysis.modes import obstacles_of_query
 from airflow_trickle.blocks.shapes import NotInBlocks
+from tests import budgets
 from tests.analysis.random_queries import TABLES, random_query
 from tests.engine.delta.duckdb_executor import NotOnDuckDB
 from tests.engine.delta.duckdb_judge import DuckDBJudge
@@ -85,21 +84,18 @@ def test_the_change_of_random_queries_is_exact(spark, part):
 
 @pytest.mark.soak
 def test_the_change_of_random_queries_is_exact_for_as_long_as_one_likes(spark, capsys):
-    until = time.monotonic() + float(os.environ.get("TRICKLE_SOAK_SECONDS", "600"))
-    seed = int(os.environ.get("TRICKLE_SOAK_SEED", str(time.time_ns() % 10**9)))
-    first, outcomes = seed, Counter()
+    outcomes = Counter()
     crashed = {}
-    while time.monotonic() < until:
+    for seed in budgets.soak_seeds(seconds=600):
         try:
             outcomes[judged(spark, seed, tidy=True)] += 1
         except PySparkException as error:
             # No wrong row, and the others are still to be looked at.
             outcomes["Spark failed"] += 1
             crashed[seed] = f"{random_query(Random(seed)).spark}: {str(error).splitlines()[0][:300]}"
-        seed += 1
     with capsys.disabled():
         good = outcomes["ok"] + outcomes["ok, by kept lines"]
-        print(f"\nseeds {first} to {seed - 1}: {good} of {seed - first} queries from changes, all exact")
+        print(f"\n{good} of {outcomes.total()} queries from changes, all exact")
         for why, count in outcomes.most_common():
             print(f"  {count:6} {why}")
     assert not crashed, crashed

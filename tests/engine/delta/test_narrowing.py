@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
+
 from airflow_trickle.blocks.shapes import NotInBlocks
 from tests.engine.delta.duckdb_judge import DuckDBJudge, Rows
 from tests.engine.delta.golden import Table

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 import itertools
-import random
 from decimal import Decimal
 from typing import Any
 
@@ -16,6 +15,7 @@ from airflow_trickle.engine.delta.ranges import Ranges, apart, ranges_of_files, 
 from airflow_trickle.engine.fetch import fetch, given_back
 from airflow_trickle.engine.inputs import read_files
 from airflow_trickle.lakehouse.snapshots import files_of
+from tests import budgets
 from tests.engine.world import World
 
 UTC = dt.timezone.utc
@@ -89,7 +89,7 @@ def test_a_condition_leaves_out_what_lies_between_the_ranges(spark: SparkSession
 def test_values_far_apart_make_ranges_of_their_own_and_never_more_than_sixteen() -> None:
     assert apart([5]) == [(5, 5)]
     assert apart([1, 2, 3, 500, 501, 1000]) == [(1, 3), (500, 501), (1000, 1000)]
-    chance = random.Random(0)
+    chance = budgets.chance(0)
     for _ in range(50):
         values = sorted(chance.sample(range(10**6), chance.randint(1, 200)))
         ranges = apart(values)

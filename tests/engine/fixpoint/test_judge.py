@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sqlite3
 from collections import Counter
-from random import Random
+from functools import cache
 
 import duckdb
 import pyarrow as pa
 import pytest
 
+from tests import budgets
 from tests.engine.fixpoint.cte_systems import CTES
 from tests.engine.fixpoint.graphs import SHAPES, Rows
 from tests.engine.fixpoint.judge import NeverSettles, Row, least_fixed_point
@@ -48,14 +49,24 @@ def cases() -> dict[str, tuple[System, str, str]]:
 CASES = cases()
 
 
+@cache
+def connected() -> duckdb.DuckDBPyConnection:
+    """To open a database takes longer than a query over a few rows."""
+    return duckdb.connect(config={"threads": 1})
+
+
 def in_duckdb(system: System, now: dict[str, list[Row]], query: str) -> Counter[Row]:
-    with duckdb.connect(config={"threads": 1}) as connection:
-        for name, columns in system.sources.items():
-            names = columns.split()
-            schema = pa.schema([(column, pa.int64()) for column in names])
-            rows = [dict(zip(names, row, strict=True)) for row in now[name]]
-            connection.register(name, pa.Table.from_pylist(rows, schema=schema))
+    connection = connected()
+    for name, columns in system.sources.items():
+        names = columns.split()
+        schema = pa.schema([(column, pa.int64()) for column in names])
+        rows = [dict(zip(names, row, strict=True)) for row in now[name]]
+        connection.register(name, pa.Table.from_pylist(rows, schema=schema))
+    try:
         return bag(connection.execute(query).to_arrow_table())
+    finally:
+        for name in system.sources:
+            connection.unregister(name)
 
 
 def in_sqlite(system: System, now: dict[str, list[Row]], query: str) -> Counter[Row]:
@@ -72,7 +83,7 @@ def test_three_databases_agree(name: str) -> None:
     system, table, query = CASES[name]
     seen = set()
     for seed in range(6):
-        chance = Random(f"judge {name} {seed}")
+        chance = budgets.chance(f"judge {name} {seed}")
         rows = Rows(system, chance.choice(SHAPES), chance)
         for _ in range(3):
             right = least_fixed_point(system.groups, rows.now)[table]

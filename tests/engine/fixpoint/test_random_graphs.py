@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from random import Random
@@ -12,6 +10,7 @@ import pytest
 
 from airflow_trickle.engine.fixpoint import near
 from airflow_trickle.engine.fixpoint.machine import Machine
+from tests import budgets
 from tests.conftest import Tuned
 from tests.engine.fixpoint.cte_systems import CTES
 from tests.engine.fixpoint.graphs import SHAPES, Rows
@@ -87,13 +86,11 @@ def test_when_there_is_too_much_spark_goes_on(
 
 @pytest.mark.soak
 def test_for_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tuned: Tuned, spark_home: Path) -> None:
-    until = time.monotonic() + float(os.environ.get("TRICKLE_SOAK_SECONDS", "600"))
-    first = seed = int(os.environ.get("TRICKLE_SOAK_SEED", str(time.time_ns() % 10**9)))
-    runs, chance = 0, Random(first)
-    while time.monotonic() < until:
+    runs, chance = 0, Random(budgets.SEED)
+    for seed in budgets.soak_seeds(seconds=600):
         # One after the other, so that a short soak has seen some of each kind.
-        name = list(ALL)[(first + runs) % len(ALL)]
-        folder = tmp_path / str(runs)
+        name = list(ALL)[seed % len(ALL)]
+        folder = tmp_path / str(seed)
         folder.mkdir()
         world = World(folder, f"sqlite:///{folder}/catalog.db")
         monkeypatch.setenv("PYICEBERG_CATALOG__TRICKLE__URI", world.uri)
@@ -101,6 +98,5 @@ def test_for_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tuned: Tuned,
         tuned(arrow_fixpoint_input_rows=2_000_000 if seed % 2 else -1)
         run(world, name, seed, batches=6, nulls=chance.random() < 0.5)
         runs += 1
-        seed += 1
-    print(f"{runs} runs of 7 ticks, seeds {first} to {seed - 1}")
+    print(f"{runs} runs of 7 ticks, from seed {budgets.SEED}")
     assert runs

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import random
 import threading
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import pytest
 from sqlalchemy import create_engine, text
 
 from airflow_trickle import TickFailed
+from tests import budgets
 from tests.engine.groups.diamonds import NUMBERS, judged
 from tests.engine.world import World
 
@@ -64,7 +64,7 @@ def _group_epoch(place: str) -> str:
 
 
 def ticks_with_failures(world: World, count: int, seed: int) -> None:
-    chance = random.Random(seed)
+    chance = budgets.chance(seed)
     world.source("s", NUMBERS, [{"k": 0, "x": 1}])
     world.define(NESTED, diamonds="atomic")
     world.tick()

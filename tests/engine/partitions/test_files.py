@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import random
-
 import pyarrow.parquet as pq
 import pytest
 
 from airflow_trickle import Mode
 from airflow_trickle.errors import TrickleError
 from airflow_trickle.lakehouse.files import spark_path
+from tests import budgets
 from tests.conftest import Tuned
 from tests.engine.partitions.layouts import PLAIN, WAYS, agreed, choose, live, partitions, plain, verified
 from tests.engine.world import World
@@ -86,7 +85,7 @@ def test_rows_are_sorted_by_the_columns_of_cluster_by(world: World, tuned: Tuned
     choose(way, tuned)
     # Not in one task, so that ranges are made.
     tuned(one_task_write_bytes=0)
-    chance = random.Random(1)
+    chance = budgets.chance(1)
     numbers = chance.sample(range(500), 500)
     world.source("rows", PLAIN, [plain(number, chance.choice("ab"), 1 + number % 28) for number in numbers])
     options = {"refresh_mode": "DIFFERENTIAL", "partition_by": by, "cluster_by": "[D, k]"}

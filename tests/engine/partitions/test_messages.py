@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import random
 import re
 
 import pytest
 
 from airflow_trickle.errors import TrickleError
+from tests import budgets
 from tests.engine.partitions.layouts import COPY, PLAIN, ROWS, plain, row
 from tests.engine.world import World
 
@@ -27,7 +27,7 @@ from tests.engine.world import World
     ],
 )
 def test_columns_that_do_not_fit_are_named(world: World, options: dict[str, str], message: str) -> None:
-    world.source("rows", ROWS, [row(random.Random(1))])
+    world.source("rows", ROWS, [row(budgets.chance(1))])
     world.define({"copied": COPY}, copied=options)
     with pytest.raises(TrickleError, match=re.escape(message)) as told:
         world.tick()

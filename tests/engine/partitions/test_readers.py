@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import random
 from collections import Counter
 
 import pytest
 
 from airflow_trickle import Mode
+from tests import budgets
 from tests.conftest import Tuned
 from tests.engine.partitions.layouts import (
     COPY,
@@ -41,8 +41,8 @@ def test_every_reader_finds_every_row_by_its_partition(
     world: World, monkeypatch: pytest.MonkeyPatch, tuned: Tuned, way: str, names: tuple[str, ...]
 ) -> None:
     choose(way, tuned)
-    in_zone(random.Random(repr((way, names))).choice(["America/New_York", "Asia/Kolkata"]), monkeypatch)
-    chance = random.Random(f"{way} {names}")
+    in_zone(budgets.chance(repr((way, names))).choice(["America/New_York", "Asia/Kolkata"]), monkeypatch)
+    chance = budgets.chance(f"{way} {names}")
     world.source("rows", ROWS, [row(chance, number % 41) for number in range(60)])
     define(world, {name: LAYOUTS[name] for name in names})
     assert {result.mode for result in world.tick().values()} == {Mode.FULL}
@@ -64,7 +64,7 @@ def test_every_reader_finds_every_row_by_its_partition(
 
 @pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.soak)])
 def test_random_changes_in_full_and_from_changes(world: World, tuned: Tuned, seed: int) -> None:
-    chance = random.Random(seed)
+    chance = budgets.chance(seed)
     tuned(small_file_bytes=chance.choice([1, 2000, 8 * 1024**2]), small_files_per_partition=chance.choice([2, 3, 16]))
     names = chance.sample(sorted(LAYOUTS), 2)
     world.source("rows", ROWS, [row(chance) for _ in range(40)])
@@ -101,7 +101,7 @@ def test_random_changes_in_full_and_from_changes(world: World, tuned: Tuned, see
 def test_large_writes_of_many_tasks_come_apart_too(world: World, tuned: Tuned) -> None:
     choose("spark", tuned)
     tuned(one_task_write_bytes=0)
-    chance = random.Random(2)
+    chance = budgets.chance(2)
     world.source("rows", ROWS, [row(chance) for _ in range(80)])
     define(world, {"text": "[s]", "moment": LAYOUTS["moment"]})
     world.tick()

@@ -34,3 +34,11 @@ def past(lake: Lakehouse) -> Past:
     made.tick(3, a=[row(3)], b=None, c=[row(3)])
     made.tick(4, a=[row(4)], b=None, c=[row(4)])
     return made
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """To publish a past of four ticks takes longer than the tests of it: too long for `make fast`."""
+    for item in items:
+        if item.path.parent == Path(__file__).parent and "past" in getattr(item, "fixturenames", ()):
+            item.add_marker("slow")

@@ -22,7 +22,11 @@ from airflow_trickle.lakehouse.catalog import Lakehouse
 from airflow_trickle.lakehouse.state import published_by, write_status
 from airflow_trickle.plan.steps import Plan, TableStep
 from airflow_trickle.tick import Tick
+from tests import budgets
 from tests.engine.restate.past import Past, plan_of
+
+#: Each test publishes some thirty snapshots first.
+pytestmark = pytest.mark.slow
 
 YAML = """\
 pipeline: p
@@ -116,7 +120,7 @@ def plan(tmp_path: Path) -> Plan:
 
 @pytest.fixture(params=range(2))
 def ticking(request: pytest.FixtureRequest, lake: Lakehouse, plan: Plan) -> Ticking:
-    made, chance = Ticking(lake, plan), random.Random(request.param)
+    made, chance = Ticking(lake, plan), budgets.chance(request.param)
     for number in range(8):
         made.chapter(chance)
         made.tick(number)
@@ -124,7 +128,7 @@ def ticking(request: pytest.FixtureRequest, lake: Lakehouse, plan: Plan) -> Tick
 
 
 def test_every_tick_that_runs_again_goes_on_from_changes(ticking: Ticking) -> None:
-    chance = random.Random(7)
+    chance = budgets.chance(7)
     reached = 7
     for _ in range(5):
         back = chance.randint(0, reached)
@@ -161,7 +165,7 @@ def test_ticks_that_are_over_are_left_out_and_the_last_that_counts_may_run_again
 
 
 def test_a_run_that_is_cleared_has_its_pins_of_before_and_does_its_work_again(ticking: Ticking, plan: Plan) -> None:
-    chance = random.Random(3)
+    chance = budgets.chance(3)
     ticking.chapter(chance)
     ticking.tick(8, name="trickle:p/scheduled__8")
     before = pin(ticking.lake, plan.pin, "trickle:p/scheduled__8")

@@ -18,6 +18,9 @@ from airflow_trickle.lakehouse.leases import try_acquire
 from tests.databases import new_database
 from tests.engine.restate.past import Past, at, plan_of
 
+#: A process each, which imports everything before it is killed.
+pytestmark = pytest.mark.slow
+
 #: Takes a pipeline back and dies, as by `kill -9`, when the named function is about to run or has just run.
 DIES = textwrap.dedent(
     """

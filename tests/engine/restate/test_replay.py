@@ -18,6 +18,7 @@ from airflow_trickle.lakehouse.state import read_status
 from airflow_trickle.runner import run_tick
 from airflow_trickle.spark.session import SparkProvider
 from airflow_trickle.spark.target import target_from_environment
+from tests import budgets
 from tests.conftest import Tuned
 from tests.databases import new_database
 from tests.engine.restate.story import Story, from_changes, judged, modes, statuses
@@ -61,7 +62,7 @@ def move_on(world: World, chance: random.Random, *, busy: bool) -> None:
 def told(
     world: World, queries: Mapping[str, str] = QUERIES, *, chapters: int = 10, seed: int = 0, busy: bool = False
 ) -> tuple[Story, random.Random]:
-    chance = random.Random(seed)
+    chance = budgets.chance(seed)
     world.source("orders", ORDERS, [order(chance) for _ in range(12)])
     world.source("customers", CUSTOMERS, [{"name": "ann", "country": "BE"}, {"name": "eve", "country": None}])
     story = Story(world, judged(queries))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import random
 from collections import Counter
 
 import pyarrow as pa
 import pytest
 
 from airflow_trickle import Mode, Rewind, TableResult
+from tests import budgets
 from tests.engine.restate.story import Rows, Story, from_changes, statuses
 from tests.engine.world import World
 
@@ -47,7 +47,7 @@ def reachable(world: World) -> dict[str, Rows]:
 
 @pytest.fixture
 def cycle(world: World) -> Story:
-    chance = random.Random(5)
+    chance = budgets.chance(5)
     world.source("edges", EDGES, [{"src": 0, "dst": 2}, {"src": 2, "dst": 4}, {"src": 4, "dst": 2}])
     story = Story(world, reachable)
     story.chapter()
