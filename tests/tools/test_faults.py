@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from tools.faults.__main__ import main
 from tools.faults.fault import Fault, FaultError, stale
 from tools.faults.layers import FAST, TEST
 from tools.faults.rooms import FAULTS
-from tools.faults.running import Runner
+from tools.faults.running import Run, Runner
 from tools.faults.tree import copied, planted
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -96,12 +97,26 @@ def test_a_fault_that_no_test_notices_is_told(toy: Path, tmp_path: Path) -> None
     assert (result.outcome, result.found) == ("not found", False)
 
 
-def test_a_fault_that_never_ends_times_out_and_counts_as_found(toy: Path, tmp_path: Path) -> None:
-    runner = _runner(toy, tmp_path)
-    runner.timeout = 5.0
-    result = runner.tried(_fault("half(number) if __import__('time').sleep(600) else 0"))
+def test_a_run_that_never_ends_is_ended(toy: Path, tmp_path: Path) -> None:
+    (toy / "test_toy.py").write_text("import time\n\ndef test_slow():\n    time.sleep(600)\n", encoding="utf-8")
 
-    assert (result.outcome, result.found, result.layer) == ("timed out", True, FAST.name)
+    assert _runner(toy, tmp_path).pytest(["test_toy.py"], FAST.markers, 1.0).timed_out
+
+
+@pytest.mark.parametrize(("anyway", "outcome"), [(False, "timed out"), (True, "unsure")])
+def test_a_timeout_counts_as_found_unless_the_tests_take_too_long_anyway(
+    toy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, anyway: bool, outcome: str
+) -> None:
+    runner = _runner(toy, tmp_path)
+
+    def run(paths: Sequence[str], markers: str, seconds: float, but: Sequence[str] = ()) -> Run:
+        faulty = (runner.copy / "toy.py").read_text(encoding="utf-8") != _HALF
+        return Run(None, timed_out=faulty or anyway, call=(tuple(paths), markers, seconds, tuple(but)))
+
+    monkeypatch.setattr(runner, "pytest", run)
+    result = runner.tried(_fault("half(number)"))
+
+    assert (result.outcome, result.found, result.layer) == (outcome, not anyway, FAST.name)
 
 
 def test_a_test_that_fails_without_the_fault_too_finds_nothing(toy: Path, tmp_path: Path) -> None:

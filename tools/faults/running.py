@@ -37,8 +37,8 @@ class Run:
 
     test: str | None
     timed_out: bool
-    seconds: float
-    output: str = ""
+    #: How it was called, to do the same without the fault.
+    call: tuple[tuple[str, ...], str, float, tuple[str, ...]] = ((), "", 0.0, ())
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,11 @@ class Runner:
             ran |= set(paths[layer.name])
             if run.timed_out:
                 self.stop_spark()
-                return self._result(fault, "timed out", began, layer, run.test or "", notes)
+                outcome = "timed out"
+                if self.pytest(*run.call).timed_out:
+                    outcome = "unsure"
+                    notes.append(f"its tests take longer than {run.call[2]:.0f} s without the fault too: --timeout")
+                return self._result(fault, outcome, began, layer, run.call[0][0], notes)
             if run.test is not None:
                 outcome = "unsure" if self._fails_without(run.test, layer) else "found"
                 if outcome == "unsure":
@@ -137,7 +141,7 @@ class Runner:
 
     def _in_layer(self, layer: Layer, paths: list[str], ran: set[str]) -> Run:
         """One path after the other, in their order, which pytest would not keep."""
-        run = Run(None, False, 0.0)
+        run = Run(None, timed_out=False)
         for number, path in enumerate(paths):
             # A path that a cheaper layer has tried needs only the tests that it left out.
             markers = layer.rest if path in ran else layer.markers
@@ -163,10 +167,10 @@ class Runner:
         Raises:
             FaultError: pytest itself could not run.
         """
+        call = (tuple(paths), markers, seconds, tuple(but))
         options = ["-p", "no:cacheprovider", "-p", _PLUGIN, "-x", "-q", "-rfE", "-m", markers]
         options += [f"--{'deselect' if '::' in path else 'ignore'}={path}" for path in but]
         command = [sys.executable, "-m", "pytest", *options, *paths]
-        began = time.monotonic()
         # A session of its own, so that whatever the tests have started can be ended with them.
         process = subprocess.Popen(
             command,
@@ -181,17 +185,17 @@ class Runner:
         try:
             output, _ = process.communicate(timeout=seconds)
         except subprocess.TimeoutExpired:
-            return Run(None, True, time.monotonic() - began, _ended(process))
+            _end(process)
+            return Run(None, timed_out=True, call=call)
         except BaseException:
-            _ended(process)
+            _end(process)
             raise
-        took = time.monotonic() - began
         if process.returncode in (_PASSED, _NONE_CHOSEN):
-            return Run(None, False, took, output)
+            return Run(None, timed_out=False, call=call)
         failed = _FAILED.search(output)
         if process.returncode not in (_SOME_FAILED, _INTERRUPTED) or failed is None:
             raise FaultError(f"pytest ended with {process.returncode} on {' '.join(paths)}:\n{output[-2000:]}")
-        return Run(failed["test"], False, took, output)
+        return Run(failed["test"], timed_out=False, call=call)
 
     def _environment(self) -> dict[str, str]:
         kept = {name: value for name, value in os.environ.items() if name != "PYTEST_ADDOPTS"}
@@ -226,9 +230,8 @@ def _paths(fault: Fault) -> dict[str, tuple[str, ...]]:
     return {"fast": fault.tests, "test": (*fault.tests, *fault.slow)}
 
 
-def _ended(process: subprocess.Popen[str]) -> str:
-    """End a run with all that is in its session; what it has said."""
+def _end(process: subprocess.Popen[str]) -> None:
+    """End a run with all that is in its session."""
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
-    output, _ = process.communicate()
-    return output
+    process.communicate()

@@ -63,7 +63,7 @@ ANALYSIS: tuple[Fault, ...] = (
         "cycles.py",
         'if rule.allow == "unsafe":',
         "if rule.allow:",
-        tests=("tests/analysis/test_graph.py", "tests/analysis/test_monotonicity.py"),
+        tests=("tests/analysis/test_lattices.py",),
     ),
     _ANALYSIS.fault(
         "diamond-without-its-convergence-table",

@@ -43,7 +43,7 @@ SQL: tuple[Fault, ...] = (
         "predicates.py",
         "positive = not positive",
         "positive = bool(positive)",
-        tests=("tests/analysis/test_monotone_operators.py",),
+        tests=("tests/algebra/test_golden_trees.py",),
     ),
     _ALGEBRA.fault(
         "not-exists-becomes-a-semi-join",
