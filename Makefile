@@ -70,6 +70,10 @@ bench: $(STAMP) java ## measure analysis, parse time, idle ticks and commits
 soak: $(STAMP) java ## long random runs, chaos and TPC-H, from a new seed
 	TRICKLE_PROFILE=soak $(BIN)/python -m pytest -m "soak or hypothesis" $(ARGS)
 
+.PHONY: faults
+faults: $(STAMP) java ## plant faults one by one and see which test finds each (hours; ARGS="--layer fast", --list)
+	@$(BIN)/python -m tools.faults $(ARGS)
+
 .PHONY: wheel-check
 wheel-check: $(STAMP) ## build the wheel, install it without Airflow, import it
 	@$(BIN)/python -m tools.wheel_check

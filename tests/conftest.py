@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _HOME = "TRICKLE_SPARK_HOME"
+#: A folder for the server of several test runs one after the other; whoever sets it stops the server.
+_SHARED_HOME = "TRICKLE_TEST_SPARK_HOME"
 #: Files whose tests share the Airflow of `tests/e2e/conftest.py`.
 _SHARING = ("tests/e2e/test_airflow.py", "tests/e2e/test_cycles.py")
 #: What takes longest begins first, so that at the end no worker waits for the other.
@@ -44,7 +46,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if hasattr(config, "workerinput"):
         return  # an xdist worker: it has inherited the folder from the controller
     # Whoever starts the embedded Spark in this run, in whatever home, gets the one of this folder.
-    os.environ[_HOME] = tempfile.mkdtemp(prefix="trickle-test-spark-")
+    os.environ[_HOME] = os.environ.get(_SHARED_HOME) or tempfile.mkdtemp(prefix="trickle-test-spark-")
     if not os.environ.get("TRICKLE_TEST_COMPILED"):
         # Thousands of queries run once each, over a handful of rows: to generate code for them would be most of their
         # time. Whoever says nothing of partitions would get 200.
@@ -60,7 +62,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    if hasattr(config, "workerinput") or _HOME not in os.environ:
+    if hasattr(config, "workerinput") or _HOME not in os.environ or os.environ.get(_SHARED_HOME):
         return
     folder = Path(os.environ[_HOME])
     if any(folder.iterdir()):  # somebody has used it
