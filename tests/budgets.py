@@ -83,8 +83,8 @@ def budget(weight: float = 1, **others: Any) -> settings:
 
 
 def rounds(count: int) -> int:
-    """How often a seeded loop of `count` rounds runs: in the fast layer, a quarter of that."""
-    return max(1, count * min(PROFILE.examples, 100) // 100)
+    """How often a seeded loop of `count` rounds runs: in the fast layer a quarter of that, in a soak four times."""
+    return max(1, count * min(PROFILE.examples, 400) // 100)
 
 
 def chance(key: int | str) -> Random:

@@ -22,12 +22,11 @@ _HOME = "TRICKLE_SPARK_HOME"
 #: A folder for the server of several test runs one after the other; whoever sets it stops the server.
 _SHARED_HOME = "TRICKLE_TEST_SPARK_HOME"
 #: Files whose tests share the Airflow of `tests/e2e/conftest.py`.
-_SHARING = ("tests/e2e/test_airflow.py", "tests/e2e/test_cycles.py")
+_SHARING = ("tests/e2e/test_airflow.py", "tests/e2e/test_cycles.py", "tests/e2e/test_orchestration.py")
 #: What takes longest begins first, so that at the end no worker waits for the other.
 _LONG = (
-    "tests/e2e/test_orchestration.py",
-    "tests/tpch/test_queries.py",
     *_SHARING,
+    "tests/tpch/test_queries.py",
     "tests/operators/test_cluster.py",
     "tests/tpch/",
     "tests/engine/fixpoint/",
@@ -59,6 +58,11 @@ def pytest_configure(config: pytest.Config) -> None:
         )
     # For a test run that was killed: nobody will stop its server.
     os.environ.setdefault("TRICKLE_SPARK_IDLE_MINUTES", "10")
+
+
+def spark_defaults() -> Path:
+    """The settings of the run's Spark server, for those who start one of their own."""
+    return Path(os.environ[_HOME], "spark-defaults.conf")
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -11,16 +12,23 @@ from typing import Any
 import duckdb
 
 
+@lru_cache(maxsize=1)
+def _database() -> duckdb.DuckDBPyConnection:
+    """One for the whole process: to load the extensions takes 0.2 s."""
+    connection = duckdb.connect()
+    connection.execute("SET autoinstall_known_extensions = false")
+    connection.execute("SET autoload_known_extensions = false")
+    # The manifests are Avro files: the iceberg extension needs the other one.
+    for name in ("avro", "iceberg"):
+        connection.execute(f"LOAD '{_extension(name)}'")
+    return connection
+
+
 @contextmanager
 def duckdb_connection() -> Iterator[duckdb.DuckDBPyConnection]:
     """A DuckDB that can `iceberg_scan`, with extensions from PyPI packages: nothing is downloaded."""
-    with duckdb.connect() as connection:
-        connection.execute("SET autoinstall_known_extensions = false")
-        connection.execute("SET autoload_known_extensions = false")
+    with _database().cursor() as connection:
         connection.execute("SET TimeZone = 'UTC'")
-        # The manifests are Avro files: the iceberg extension needs the other one.
-        for name in ("avro", "iceberg"):
-            connection.execute(f"LOAD '{_extension(name)}'")
         yield connection
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 
+from tests.conftest import spark_defaults
 from tools.stack import Stack
 
 EXAMPLES = Path(__file__).parents[2] / "dags"
@@ -39,6 +40,8 @@ def lake(dags: Path) -> SqlCatalog:
 @pytest.fixture(scope="package")
 def stack(dags: Path, lake: SqlCatalog) -> Iterator[Stack]:
     home = dags.parent
+    (home / "spark").mkdir()
+    shutil.copy(spark_defaults(), home / "spark")
     env = {
         "TRICKLE_HOME": str(home / "trickle"),
         # Not the Spark that the other tests share: this one goes down with its Airflow.

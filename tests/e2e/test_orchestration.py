@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import shutil
 import time
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -20,101 +17,37 @@ from tools.stack import Stack
 
 pytestmark = [pytest.mark.e2e, pytest.mark.spark]
 
-FACTORY = Path(__file__).parents[2] / "dags" / "trickle_dags.py"
+#: Of the pipelines in `dags/orchestration`.
+NAMESPACE = "orchestration"
 NUMBERS = pa.schema([("k", pa.int64()), ("x", pa.int64())])
-#: `c` fails on a row with x = -1. A row a tick changes every table.
-ARMS = """
-  {p}b: {{query: "SELECT k, SUM(x) AS total FROM {s} GROUP BY k"}}
-  {p}c: {{query: "SELECT k, 60 DIV (x + 1) AS part FROM {s}"}}
-  {p}d: {{query: "SELECT b.k, b.total, c.part FROM {p}b AS b JOIN {p}c AS c ON b.k = c.k"}}
-"""
-FILES = {
-    "diamond.yaml": "pipeline: diamond\nsources: [s]\ndefaults: {retries: 0}\nstream_tables:"
-    + ARMS.format(p="", s="s"),
-    "loose.yaml": "pipeline: loose\ndiamond_consistency: none\nsources: [s]\ndefaults: {retries: 0}\nstream_tables:"
-    + ARMS.format(p="loose_", s="s"),
-    # A diamond in a diamond, one that overlaps both, and a cycle on one of the arms.
-    "nested.yaml": """
-pipeline: nested
-allow_circular: true
-sources: [edges]
-stream_tables:
-  reach: {query: "SELECT src, dst FROM edges UNION SELECT r.src, h.dst FROM reach AS r JOIN hop AS h ON r.dst = h.src"}
-  hop: {query: "SELECT DISTINCT src, dst FROM reach"}
-  nodes: {query: SELECT DISTINCT src AS n FROM edges}
-  far: {query: "SELECT n.n, COUNT(*) AS reached FROM nodes AS n JOIN hop AS h ON h.src = n.n GROUP BY n.n"}
-  ends: {query: "SELECT n.n FROM nodes AS n WHERE NOT EXISTS (SELECT 1 FROM hop AS h WHERE h.dst = n.n)"}
-  both: {query: "SELECT f.n, f.reached FROM far AS f JOIN ends AS e ON e.n = f.n"}
-""",
-    # Three strata, one below the other; the middle one has a source of its own.
-    "layers.yaml": """
-pipeline: layers
-sources: [orders, returned]
-stream_tables:
-  paid: {query: SELECT k FROM orders WHERE x > 0}
-  kept: {query: "SELECT p.k FROM paid AS p WHERE NOT EXISTS (SELECT 1 FROM returned AS r WHERE r.k = p.k)"}
-  counted: {query: SELECT COUNT(*) AS n FROM kept}
-""",
-    # Another pipeline's table is all it reads: it runs when that changes.
-    "report.yaml": """
-pipeline: report
-stream_tables:
-  summary: {query: SELECT COUNT(*) AS n FROM d}
-""",
-}
 MEMBERS = ("b", "c", "d")
 #: A machine that does other things as well needs patience.
 _SECONDS = 240
 
 
 @pytest.fixture(scope="module")
-def dags(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("orchestration") / "dags"
-    folder.mkdir()
-    shutil.copy(FACTORY, folder)
-    for name, text in FILES.items():
-        (folder / name).write_text(text)
-    return folder
-
-
-@pytest.fixture(scope="module")
-def catalog(dags: Path) -> SqlCatalog:
-    """Plain pyiceberg over the catalog that the tasks use; loaded with the sources."""
-    home = dags.parent
-    catalog = SqlCatalog("trickle", uri=f"sqlite:///{home}/catalog.db", warehouse=f"file://{home}/warehouse")
-    catalog.create_namespace("default")
-    write(catalog, "s", NUMBERS, [(1, 2), (2, 5)])
-    write(catalog, "edges", pa.schema([("src", pa.int64()), ("dst", pa.int64())]), [(1, 2), (2, 3)])
-    write(catalog, "orders", NUMBERS, [(1, 1), (2, 1), (3, 0)])
-    write(catalog, "returned", NUMBERS, [(2, 1)])
-    return catalog
-
-
-@pytest.fixture(scope="module")
-def stack(dags: Path, catalog: SqlCatalog) -> Iterator[Stack]:
-    home = dags.parent
-    env = {
-        "TRICKLE_HOME": str(home / "trickle"),
-        "TRICKLE_SPARK_HOME": str(home / "spark"),
-        "PYICEBERG_CATALOG__TRICKLE__URI": catalog.properties["uri"],
-        "PYICEBERG_CATALOG__TRICKLE__WAREHOUSE": catalog.properties["warehouse"],
-    }
-    stack = Stack(home / "airflow", dags, env=env)
-    with stack:
-        for dag in ("diamond", "loose", "nested", "layers", "report"):
-            stack.api.wait_for_dag(dag)
-            stack.api.unpause(dag)
-        yield stack
-    assert stack.processes() == []
+def catalog(lake: SqlCatalog, stack: Stack) -> SqlCatalog:
+    """With the sources; the pipelines of `dags/orchestration` run."""
+    lake.create_namespace(NAMESPACE)
+    write(lake, "s", NUMBERS, [(1, 2), (2, 5)])
+    write(lake, "edges", pa.schema([("src", pa.int64()), ("dst", pa.int64())]), [(1, 2), (2, 3)])
+    write(lake, "orders", NUMBERS, [(1, 1), (2, 1), (3, 0)])
+    write(lake, "returned", NUMBERS, [(2, 1)])
+    for dag in ("diamond", "loose", "nested", "layers", "report"):
+        stack.api.wait_for_dag(dag)
+        stack.api.unpause(dag)
+    return lake
 
 
 def write(catalog: SqlCatalog, name: str, schema: pa.Schema, rows: list[tuple[int, ...]]) -> None:
-    table = catalog.create_table_if_not_exists(f"default.{name}", schema=schema)
+    table = catalog.create_table_if_not_exists(f"{NAMESPACE}.{name}", schema=schema)
     table.append(pa.Table.from_pylist([dict(zip(schema.names, row, strict=True)) for row in rows], schema=schema))
 
 
 def rows(catalog: SqlCatalog, name: str) -> list[tuple[Any, ...]]:
-    return sorted(tuple(row.values()) for row in catalog.load_table(f"default.{name}").scan().to_arrow().to_pylist())
+    return sorted(
+        tuple(row.values()) for row in catalog.load_table(f"{NAMESPACE}.{name}").scan().to_arrow().to_pylist()
+    )
 
 
 def run(stack: Stack, dag: str) -> tuple[str, dict[str, str]]:
@@ -125,13 +58,13 @@ def run(stack: Stack, dag: str) -> tuple[str, dict[str, str]]:
 
 
 def snapshots(catalog: SqlCatalog, *names: str) -> dict[str, int | None]:
-    return {name: catalog.load_table(f"default.{name}").metadata.current_snapshot_id for name in names}
+    return {name: catalog.load_table(f"{NAMESPACE}.{name}").metadata.current_snapshot_id for name in names}
 
 
 def epochs(catalog: SqlCatalog, *names: str) -> set[str | None]:
     found = set()
     for name in names:
-        snapshot = catalog.load_table(f"default.{name}").current_snapshot()
+        snapshot = catalog.load_table(f"{NAMESPACE}.{name}").current_snapshot()
         assert snapshot is not None
         assert snapshot.summary is not None
         found.add(snapshot.summary.additional_properties.get("trickle.group-epoch"))
@@ -140,7 +73,7 @@ def epochs(catalog: SqlCatalog, *names: str) -> set[str | None]:
 
 def history(catalog: SqlCatalog, name: str, limit: int = 1) -> list[dict[str, Any]]:
     with open_lakehouse("trickle", **{key: catalog.properties[key] for key in ("uri", "warehouse")}) as lake:
-        return read_history(lake, identifier=f"default.{name}", limit=limit)
+        return read_history(lake, identifier=f"{NAMESPACE}.{name}", limit=limit)
 
 
 def leftovers(catalog: SqlCatalog) -> list[int]:
@@ -179,7 +112,7 @@ def test_a_diamond_from_success_over_failure_to_recovery(stack: Stack, catalog: 
     assert history(catalog, "b")[0]["action"] == "DISCARDED"
     assert history(catalog, "c")[0]["action"] == "FAILED"
 
-    catalog.load_table("default.s").delete("x = -1")
+    catalog.load_table("orchestration.s").delete("x = -1")
     write(catalog, "s", NUMBERS, [(4, 1)])
     assert run(stack, "diamond")[0] == "success"
     assert rows(catalog, "d") == [(1, 2, 20), (2, 5, 10), (3, 9, 6), (4, 1, 30)]
@@ -210,7 +143,7 @@ def test_the_failed_task_of_a_group_can_be_cleared_by_itself(stack: Stack, catal
         },
     )
     assert stack.api.wait_for_run("diamond", started, seconds=_SECONDS) == "failed"
-    catalog.load_table("default.s").delete("x = -1")
+    catalog.load_table("orchestration.s").delete("x = -1")
     assert run(stack, "diamond")[0] == "success"
     assert leftovers(catalog) == [0, 0, 0]
 
@@ -222,7 +155,7 @@ def test_without_atomicity_a_failing_branch_holds_nobody_up_and_still_fails_the_
     before = snapshots(catalog, "loose_b", "loose_c", "loose_d")
     write(catalog, "s", NUMBERS, [(2, -1)])
     state, tasks = run(stack, "loose")
-    catalog.load_table("default.s").delete("x = -1")
+    catalog.load_table("orchestration.s").delete("x = -1")
 
     assert state == "failed"
     assert {name: tasks[name] for name in ("loose_b", "loose_c", "loose_d", "all_refreshed")} == {
@@ -269,7 +202,7 @@ def test_strata_are_skipped_when_nothing_below_them_changed(stack: Stack, catalo
 
     # An insert and its deletion: the source moved, and no row of it changed.
     write(catalog, "orders", NUMBERS, [(77, 1)])
-    catalog.load_table("default.orders").delete("k = 77")
+    catalog.load_table("orchestration.orders").delete("k = 77")
     state, tasks = run(stack, "layers")
     assert state == "success"
     assert {tasks["kept"], tasks["counted"]} == {"skipped"}

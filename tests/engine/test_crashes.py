@@ -50,10 +50,15 @@ POINTS = {
     "just before the commit": ("airflow_trickle.engine.outcome", "commit", "before"),
     "just after the commit": ("airflow_trickle.engine.outcome", "commit", "after"),
 }
-#: What the database has to do with: the others are the same on every one, and looked at there for long.
-OF_THE_DATABASE = ("after staging", "just before the commit", "just after the commit")
-CASES = [("sqlite", point) for point in POINTS] + [
-    pytest.param("postgresql", point, marks=() if point in OF_THE_DATABASE else pytest.mark.soak) for point in POINTS
+#: What the database has to do with is looked at on both; the others are the same on every one, and looked at for long.
+SHORT = {
+    "sqlite": ("after the pin", "after the write", "after staging", "just before the commit", "just after the commit"),
+    "postgresql": ("before the write", "just before the commit", "just after the commit"),
+}
+CASES = [
+    pytest.param(database, point, marks=() if point in SHORT[database] else pytest.mark.soak)
+    for database in SHORT
+    for point in POINTS
 ]
 
 

@@ -132,8 +132,8 @@ def order(number: int, customer: int, total: str) -> dict[str, Any]:
 
 
 TABLES = {
-    "sales": "SELECT o.id, c.country, o.total, o.at FROM orders AS o LEFT JOIN customers AS c ON c.id = o.customer",
-    "totals": "SELECT country, count(*) AS n, sum(total) AS total, max(at) AS last FROM sales GROUP BY country",
+    "sales": "SELECT c.country, count(*) AS n, sum(o.total) AS total, max(o.at) AS last FROM orders AS o "
+    "LEFT JOIN customers AS c ON c.id = o.customer GROUP BY c.country",
     "red": "SELECT src, dst FROM edges UNION SELECT b.src, e.dst FROM blue AS b JOIN edges AS e ON e.src = b.dst",
     "blue": "SELECT src, dst FROM red WHERE src <> dst",
 }
@@ -147,17 +147,14 @@ def shop(world: World) -> None:
     pq.write_table(people, folder / "people.parquet")
     world.source("orders", ORDER, [order(1, 1, "10.50"), order(2, 2, "7.25"), order(3, 9, "1.00"), order(3, 9, "1.00")])
     world.source("edges", EDGE, [{"src": n, "dst": n + 1} for n in range(5)] + [{"src": 5, "dst": 0}])
-    world.define(TABLES, totals={"refresh_mode": "DIFFERENTIAL"})
+    world.define(TABLES, sales={"refresh_mode": "DIFFERENTIAL"})
     text = world.yaml.read_text().replace("sources:\n", f"sources:\n  customers: {{path: {folder}, format: parquet}}\n")
     world.yaml.write_text(f"{text}allow_circular: true\n")
 
 
-def change_orders(world: World) -> None:
+def change(world: World) -> None:
     world.append("orders", order(4, 1, "100.00"), order(5, 2, "0.75"))
     world.delete("orders", "id = 3")
-
-
-def change_edges(world: World) -> None:
     world.delete("edges", "src = 2")
     world.append("edges", {"src": 7, "dst": 0})
 
@@ -167,7 +164,7 @@ def test_a_pipeline_gives_the_same_tables_on_connect_and_on_a_cluster(
     near: Deployment, far: Deployment, cluster: Cluster
 ) -> None:
     submitted: list[int] = []
-    for number, step in enumerate((shop, change_orders, change_edges)):
+    for number, step in enumerate((shop, change)):
         before = len(cluster.applications())
         for deployment in (near, far):
             step(deployment.world)
@@ -178,9 +175,8 @@ def test_a_pipeline_gives_the_same_tables_on_connect_and_on_a_cluster(
         for task, passes in near.passes.items():
             assert [one["changes"] for one in far.passes[task]] == [one["changes"] for one in passes]
         submitted.append(len(cluster.applications()) - before)
-    # The capture, the join, the aggregate and the cycle; the join and the aggregate; the cycle. The rest had nothing
-    # to do, and nothing was submitted for it.
-    assert submitted == [4, 2, 1]
+    # The capture, the join with its aggregate, and the cycle. Then no file had come: nothing was submitted for that.
+    assert submitted == [3, 2]
     assert far.world.rows("red") == far.world.judge(
         "WITH RECURSIVE r AS (SELECT * FROM edges UNION SELECT r.src, e.dst FROM r JOIN edges AS e ON e.src = r.dst "
         "WHERE r.src <> r.dst) SELECT * FROM r"

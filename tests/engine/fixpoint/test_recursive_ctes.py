@@ -6,6 +6,7 @@ import pyarrow as pa
 import pytest
 
 from airflow_trickle import Mode
+from tests import budgets
 from tests.engine.fixpoint.cte_systems import CTES
 from tests.engine.fixpoint.test_random_graphs import run
 from tests.engine.world import World
@@ -13,7 +14,7 @@ from tests.engine.world import World
 
 @pytest.mark.parametrize("name", CTES)
 def test_a_recursive_query_is_its_least_fixed_point_after_every_batch(world: World, name: str) -> None:
-    run(world, f"CTE: {name}", seed=0, batches=3)
+    run(world, f"CTE: {name}", seed=0, batches=budgets.rounds(1), changes=3)
 
 
 def test_without_stratified_dred_it_is_derived_from_nothing(world: World) -> None:

@@ -120,6 +120,8 @@ def test_a_killed_refresh_goes_on_where_it_was(
     assert [one.number for one in told] == [3, 4, 5, 6, 7, 8]
     (name,) = tables
     assert world.rows(name) == world.judge(judge)
+    if tables is not SETS:
+        return
     # And a refresh from that, likewise killed.
     world.append("edges", *({"src": n, "dst": n + 1} for n in range(7, 12)))
     tick = pinned(world)
@@ -165,18 +167,12 @@ def test_what_was_written_down_for_another_world_is_not_used(world: World, monke
     world.source("edges", EDGE, CHAIN)
     define(world, SETS)
     die(world, pinned(world))
-    world.delete("edges", "src == 3")
-    results = world.tick()
-    assert results["reach"].iterations == 4
-    assert world.rows("reach") == world.judge(f"{CLOSURE} SELECT * FROM r")
-
-
-def test_the_notes_of_a_checkpoint_are_json_without_rows(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TRICKLE_CHECKPOINT_SECONDS", "0")
-    world.source("edges", EDGE, CHAIN)
-    define(world, SETS)
-    die(world, pinned(world))
+    # What is written down are notes in JSON, without rows.
     notes = sorted(Path(world.folder, "warehouse", "_trickle_checkpoints").rglob("*.json"))
     said = json.loads(notes[-1].read_text())
     assert said["kind"] == "ranked FULL"
     assert [one["number"] for one in said["trace"]] == [1, 2]
+    world.delete("edges", "src == 3")
+    results = world.tick()
+    assert results["reach"].iterations == 4
+    assert world.rows("reach") == world.judge(f"{CLOSURE} SELECT * FROM r")

@@ -68,19 +68,18 @@ def test_a_table_over_a_partitioned_one_follows_its_position_deletes(world: Worl
     )
     world.tick()
     before = set(live(world, "copied"))
-    for gone in (4, 7, 30):
+    for gone in (4, 30):
         world.delete("rows", f"k = {gone}")
         results = world.tick()
         assert {result.mode for result in results.values()} == {Mode.DIFFERENTIAL}
-        for name in queries:
-            agreed(world, name, world.judge(f"SELECT * FROM {name}", **queries))
+    for name in queries:
+        agreed(world, name, world.judge(f"SELECT * FROM {name}", **queries))
     assert set(live(world, "copied")) == before
-    assert sum(delete.rows for file in live(world, "copied").values() for delete in file.deletes) == 3
+    assert sum(delete.rows for file in live(world, "copied").values() for delete in file.deletes) == 2
     verified(world)
 
 
-@pytest.mark.parametrize("way", ["spark", "small"])
-@pytest.mark.parametrize("by", ["[]", "[g]"])
+@pytest.mark.parametrize(("way", "by"), [("spark", "[g]"), ("small", "[]")])
 def test_rows_are_sorted_by_the_columns_of_cluster_by(world: World, tuned: Tuned, way: str, by: str) -> None:
     choose(way, tuned)
     # Not in one task, so that ranges are made.

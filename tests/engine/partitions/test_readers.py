@@ -46,17 +46,13 @@ def test_every_reader_finds_every_row_by_its_partition(
     world.source("rows", ROWS, [row(chance, number % 41) for number in range(60)])
     define(world, {name: LAYOUTS[name] for name in names})
     assert {result.mode for result in world.tick().values()} == {Mode.FULL}
-    for number in range(2):
+    for _ in range(budgets.rounds(1)):
         same = row(chance)
         world.delete("rows", f"k = {chance.randint(0, 40)} or k = {chance.randint(0, 40)}")
         world.append("rows", same, same, *(row(chance) for _ in range(6)))
         assert {result.mode for result in world.tick().values()} == {Mode.DIFFERENTIAL}
-        expected = world.judge(COPY)
         for name in names:
-            if number == 1:
-                agreed(world, name, expected)
-            else:
-                assert world.rows(name) == expected, name
+            agreed(world, name, world.judge(COPY))
     if way == "large":
         assert any(file.deletes for name in names for file in live(world, name).values())
     verified(world)
@@ -80,7 +76,7 @@ def test_random_changes_in_full_and_from_changes(world: World, tuned: Tuned, see
     }
     world.define(queries, **options)
     world.tick()
-    for number in range(4):
+    for number in range(budgets.rounds(2)):
         low = chance.randint(0, 40)
         if chance.random() < 0.8:
             world.delete("rows", f"k >= {low} and k <= {low + chance.randint(0, 8)}")

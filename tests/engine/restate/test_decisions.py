@@ -118,7 +118,7 @@ def plan(tmp_path: Path) -> Plan:
     return plan_of(tmp_path, YAML)
 
 
-@pytest.fixture(params=range(2))
+@pytest.fixture(params=[0, pytest.param(1, marks=pytest.mark.soak)])
 def ticking(request: pytest.FixtureRequest, lake: Lakehouse, plan: Plan) -> Ticking:
     made, chance = Ticking(lake, plan), budgets.chance(request.param)
     for number in range(8):
