@@ -22,7 +22,7 @@ _HOME = "TRICKLE_SPARK_HOME"
 #: A folder for the server of several test runs one after the other; whoever sets it stops the server.
 _SHARED_HOME = "TRICKLE_TEST_SPARK_HOME"
 #: Files whose tests share the Airflow of `tests/e2e/conftest.py`.
-_SHARING = ("tests/e2e/test_airflow.py", "tests/e2e/test_cycles.py", "tests/e2e/test_orchestration.py")
+_SHARING = ("tests/e2e/test_orchestration.py", "tests/e2e/test_airflow.py", "tests/e2e/test_cycles.py")
 #: What takes longest begins first, so that at the end no worker waits for the other.
 _LONG = (
     *_SHARING,
