@@ -50,6 +50,10 @@ fast: $(STAMP) ## the tests that need no Spark, no Airflow and no server (about 
 	TRICKLE_PROFILE=fast $(BIN)/python -m pytest -n 2 --dist loadfile --maxfail 20 \
 		-m "not ($(OUTSIDE_FAST))" $(ARGS)
 
+.PHONY: golden
+golden: $(STAMP) ## rewrite the SQL that the golden cases of delta rules expect; then read `git diff`
+	@$(BIN)/python -m tests.engine.delta.update_golden
+
 .PHONY: test
 test: $(STAMP) java ## the whole test suite, with real Spark, PostgreSQL and Airflow
 	@# AFTER_FAST=1 leaves out what `make fast` has just run; property tests run again, with more examples.

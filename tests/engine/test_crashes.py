@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import textwrap
 import time
 from pathlib import Path
 
@@ -15,32 +14,11 @@ import pytest
 from sqlalchemy import create_engine, text
 
 from airflow_trickle import Mode
+from tests import dying
 from tests.databases import new_database
 from tests.engine.world import World
 
 SCHEMA = pa.schema([("id", pa.int64()), ("name", pa.string())])
-
-#: Runs a tick and dies, as by `kill -9`, when the named function is about to run or has just run.
-DIES = textwrap.dedent(
-    """
-    import importlib, os, signal, sys
-    from airflow_trickle import Pipeline
-
-    path, module, name, when = sys.argv[1:]
-    home = importlib.import_module(module)
-    real = getattr(home, name)
-
-    def deadly(*args, **kwargs):
-        if when == "before":
-            os.kill(os.getpid(), signal.SIGKILL)
-        result = real(*args, **kwargs)
-        os.kill(os.getpid(), signal.SIGKILL)
-        return result
-
-    setattr(home, name, deadly)
-    Pipeline.load(path).tick()
-    """
-)
 
 POINTS = {
     "after the pin": ("airflow_trickle.runner", "pin", "after"),
@@ -74,14 +52,7 @@ def shop(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def die(world: World, point: str) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", DIES, str(world.yaml), *POINTS[point]],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert done.returncode == -signal.SIGKILL, done.stderr
+    dying.die(dying.tick, str(world.yaml), *POINTS[point])
 
 
 def rows_of_state(world: World, table: str) -> int:

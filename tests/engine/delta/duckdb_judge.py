@@ -15,13 +15,14 @@ import pyarrow as pa
 from airflow_trickle.algebra.references import ParsedQuery, parse_query
 from airflow_trickle.blocks.check import blocks_of
 from airflow_trickle.blocks.layout import laid_out
+from airflow_trickle.blocks.shapes import NotInBlocks
 from airflow_trickle.engine.delta.context import Change, Context, InputViews, Published, Tallies, Version, Views
 from airflow_trickle.engine.delta.explaining import Names
 from airflow_trickle.engine.delta.program import change_of
 from airflow_trickle.engine.delta.ranges import ranges_of_rows
 from airflow_trickle.engine.zset import WEIGHT, quoted
 from tests.engine.delta.duckdb_executor import DuckDBExecutor
-from tests.engine.delta.golden import GoldenCase, Table, tables
+from tests.engine.delta.golden import GoldenCase, Table, refusal, tables
 
 Row = tuple[Any, ...]
 Rows = dict[str, list[Row]]
@@ -227,6 +228,14 @@ class DuckDBJudge:
             return None
         executor.run(f'CREATE TEMP TABLE "{name}" AS {executor.translated(tallies.whole)}')
         return tallies.whole
+
+
+def explained(judge: DuckDBJudge, case: GoldenCase) -> str:
+    """What the file of a case is to expect: the SQL of its change, or why there is none."""
+    try:
+        return judge.explain(case)
+    except NotInBlocks as error:
+        return refusal(error.why)
 
 
 def _shrinking(views: Views) -> Views:

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import os
 from itertools import islice
-from random import Random
 
 import pytest
 
-from airflow_trickle.blocks.shapes import NotInBlocks
+from tests import budgets
 from tests.engine.delta import golden
-from tests.engine.delta.duckdb_judge import DuckDBJudge
+from tests.engine.delta.duckdb_judge import DuckDBJudge, explained
 from tests.engine.delta.golden import GoldenCase
 
 CASES = [case for case in golden.cases() if not case.spark_only]
 #: How many changes follow each other in every case.
-_CHANGES = 3
+_CHANGES = budgets.rounds(8)
 
 
 @pytest.fixture(scope="module")
@@ -29,12 +27,12 @@ def _id(case: GoldenCase) -> str:
 
 @pytest.mark.parametrize("case", CASES, ids=_id)
 def test_the_sql_of_a_change_is_the_one_in_the_file(judge: DuckDBJudge, case: GoldenCase) -> None:
-    assert _explained(judge, case) == case.expected, f"`make golden` rewrites {case.family}.sql; then read its diff"
+    assert explained(judge, case) == case.expected, f"`make golden` rewrites {case.family}.sql; then read its diff"
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if case.refused is None], ids=_id)
 def test_rows_before_and_the_change_are_the_rows_after(judge: DuckDBJudge, case: GoldenCase) -> None:
-    random = Random(case.title)
+    random = budgets.chance(case.title)
     for before, after in islice(judge.random_states(case, random), _CHANGES):
         verdict = judge.judge(case.query, before, after, state=case.state)
         assert verdict.found == verdict.wanted, (before, after, verdict.sql, verdict.steps)
@@ -45,7 +43,7 @@ def test_rows_before_and_the_change_are_the_rows_after(judge: DuckDBJudge, case:
 
 @pytest.mark.parametrize("case", [case for case in CASES if case.state], ids=_id)
 def test_all_rows_go_and_others_come_again(judge: DuckDBJudge, case: GoldenCase) -> None:
-    states = judge.random_states(case, Random(case.title))
+    states = judge.random_states(case, budgets.chance(case.title))
     rows = next(before for before, _ in states if all(before.values()))
     none = {name: [] for name in rows}
     one = {name: some[:1] for name, some in rows.items()}
@@ -57,19 +55,3 @@ def test_all_rows_go_and_others_come_again(judge: DuckDBJudge, case: GoldenCase)
 def test_titles_are_unique_within_a_file() -> None:
     ids = [_id(case) for case in golden.cases()]
     assert sorted(set(ids)) == sorted(ids)
-
-
-def _explained(judge: DuckDBJudge, case: GoldenCase) -> str:
-    try:
-        return judge.explain(case)
-    except NotInBlocks as error:
-        return golden.refusal(error.why)
-
-
-@pytest.mark.skipif(not os.environ.get("TRICKLE_GOLDEN"), reason="only `make golden` writes the files")
-def test_write_the_files(judge: DuckDBJudge) -> None:
-    from dataclasses import replace
-
-    for path in golden.families():
-        found = golden.read(path)
-        golden.write(path, [one if one.spark_only else replace(one, expected=_explained(judge, one)) for one in found])

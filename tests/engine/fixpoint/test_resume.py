@@ -6,9 +6,6 @@ import json
 import os
 import shutil
 import signal
-import subprocess
-import sys
-import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -27,25 +24,12 @@ from airflow_trickle.spark import embedded
 from airflow_trickle.spark.session import SparkProvider
 from airflow_trickle.spark.target import target_from_environment
 from airflow_trickle.tick import Tick
+from tests import dying
 from tests.conftest import Tuned
 from tests.engine.world import World
 
 EDGE = pa.schema([("src", pa.int64()), ("dst", pa.int64())])
 CHAIN = [{"src": n, "dst": n + 1} for n in range(7)]
-
-#: Refreshes the unit of a tick and dies, as by `kill -9`, when the third pass is told.
-DIES = textwrap.dedent(
-    """
-    import os, signal, sys
-    from tests.engine.fixpoint.test_resume import refreshed
-
-    def deadly(one):
-        if one.number == 3:
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    refreshed(sys.argv[1], sys.argv[2], deadly)
-    """
-)
 
 SETS = {
     "reach": "SELECT src, dst FROM edges UNION SELECT r.src, e.dst FROM reach AS r JOIN edges AS e ON e.src = r.dst"
@@ -77,10 +61,7 @@ def define(world: World, tables: dict[str, str]) -> None:
 
 
 def die(world: World, tick: str) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", DIES, str(world.yaml), tick], capture_output=True, text=True, timeout=300, check=False
-    )
-    assert done.returncode == -signal.SIGKILL, done.stderr
+    dying.die(dying.third_pass, str(world.yaml), tick)
 
 
 def finish(world: World, tick: str) -> list[Iteration]:

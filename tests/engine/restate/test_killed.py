@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
-import sys
-import textwrap
 from pathlib import Path
 
 import pytest
@@ -15,34 +10,12 @@ from airflow_trickle.engine.restate import restate
 from airflow_trickle.lakehouse import staging as stagings
 from airflow_trickle.lakehouse.catalog import open_lakehouse
 from airflow_trickle.lakehouse.leases import try_acquire
+from tests import dying
 from tests.databases import new_database
 from tests.engine.restate.past import Past, at, plan_of
 
-#: A process each, which imports everything before it is killed.
+#: A process each, which is killed.
 pytestmark = pytest.mark.slow
-
-#: Takes a pipeline back and dies, as by `kill -9`, when the named function is about to run or has just run.
-DIES = textwrap.dedent(
-    """
-    import importlib, os, signal, sys
-    from datetime import datetime
-    from airflow_trickle import Pipeline
-
-    path, moment, name, when = sys.argv[1:]
-    home = importlib.import_module("airflow_trickle.engine.restate")
-    real = getattr(home, name)
-
-    def deadly(*args, **kwargs):
-        if when == "before":
-            os.kill(os.getpid(), signal.SIGKILL)
-        result = real(*args, **kwargs)
-        os.kill(os.getpid(), signal.SIGKILL)
-        return result
-
-    setattr(home, name, deadly)
-    Pipeline.load(path).restate(datetime.fromisoformat(moment))
-    """
-)
 
 
 @pytest.mark.parametrize(
@@ -68,9 +41,7 @@ def test_killed(
         for number in (1, 2, 3):
             past.tick(number, a=[{"n": number, "s": "x"}], b=[{"n": -number, "s": "y"}])
         files = set((tmp_path / "warehouse").rglob("*.json"))
-        arguments = [str(tmp_path / "dags" / "p.yaml"), at(1).isoformat(), name, when]
-        died = subprocess.run([sys.executable, "-c", DIES, *arguments], env=dict(os.environ), check=False)
-        assert died.returncode == -signal.SIGKILL
+        dying.die(dying.restate, str(tmp_path / "dags" / "p.yaml"), at(1).isoformat(), name, when)
         shown = [past.rows(table)[0]["n"] for table in "ab"]
         assert shown == ([1, -1] if done else [3, -3])
         assert {past.status(table).effective_at for table in "ab"} == {at(1) if done else at(3)}

@@ -1,4 +1,4 @@
--- aggregate
+-- Groups are recomputed for the keys of changed rows: Δ = γ(L' ⋉ K) - γ(L ⋉ K). What goes is read from the published rows.
 
 -- title: count and sum
 -- changed: a

@@ -1,6 +1,6 @@
--- auxiliary_state
+-- Per group or row: counts and sums, kept beside the table. A change adds to them: γ(L + ΔL) = f(T + ΔT), without reading L.
 
--- title: state of SELECT g, count(*) AS n FROM t GROUP BY g
+-- title: count
 -- changed: t
 -- state: kept
 SELECT g, count(*) AS n FROM t GROUP BY g;
@@ -49,7 +49,7 @@ FROM (
     FROM gains_2
     WHERE `__trickle_k0` <=> __trickle_p.`g`));
 
--- title: state of SELECT g, sum(v) AS s, avg(v) AS m, count(v) AS c FROM t GROUP BY g
+-- title: sum, average and count
 -- changed: t
 -- state: kept
 SELECT g, sum(v) AS s, avg(v) AS m, count(v) AS c FROM t GROUP BY g;
@@ -98,7 +98,7 @@ FROM (
     FROM gains_1
     WHERE `__trickle_k0` <=> __trickle_p.`g`));
 
--- title: state of SELECT g, k, avg(i) AS m, sum(i) AS s FROM t GROUP BY k, g
+-- title: average of integers by two keys
 -- changed: t
 -- state: kept
 SELECT g, k, avg(i) AS m, sum(i) AS s FROM t GROUP BY k, g;
@@ -147,7 +147,7 @@ FROM (
     FROM gains_1
     WHERE `__trickle_k0` <=> __trickle_p.`k` AND `__trickle_k1` <=> __trickle_p.`g`));
 
--- title: state of SELECT sum(v) AS s, count(*) AS n, avg(i) AS m FROM t
+-- title: no GROUP BY
 -- changed: t
 -- state: kept
 SELECT sum(v) AS s, count(*) AS n, avg(i) AS m FROM t;
@@ -193,7 +193,7 @@ FROM (
     FROM gains_1
     WHERE true));
 
--- title: state of SELECT sum(v) AS s FROM t GROUP BY g
+-- title: keys are not shown
 -- changed: t
 -- state: kept
 SELECT sum(v) AS s FROM t GROUP BY g;
@@ -253,7 +253,7 @@ FROM (
       HAVING sum(__trickle_n) <> 0)
     WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)));
 
--- title: state of SELECT g, count(*) AS n FROM t GROUP BY g HAVING sum(v) > 0
+-- title: HAVING
 -- changed: t
 -- state: kept
 SELECT g, count(*) AS n FROM t GROUP BY g HAVING sum(v) > 0;
@@ -302,7 +302,7 @@ FROM (
     FROM gains_1
     WHERE `__trickle_k0` <=> __trickle_p.`g`));
 
--- title: state of SELECT g, round(sum(v) / count(*), 3) AS r FROM t GROUP BY g
+-- title: an expression over aggregates
 -- changed: t
 -- state: kept
 SELECT g, round(sum(v) / count(*), 3) AS r FROM t GROUP BY g;
@@ -351,7 +351,7 @@ FROM (
     FROM gains_1
     WHERE `__trickle_k0` <=> __trickle_p.`g`));
 
--- title: state of SELECT k + 1 AS k1, count(*) FILTER (WHERE g = 'a') AS a, sum(v) FILTER (WHERE i > 0) AS p FROM t GROUP BY k + 1
+-- title: FILTER, and a key that is an expression
 -- changed: t
 -- state: kept
 SELECT k + 1 AS k1, count(*) FILTER (WHERE g = 'a') AS a, sum(v) FILTER (WHERE i > 0) AS p FROM t GROUP BY k + 1;
@@ -400,7 +400,7 @@ FROM (
     FROM gains_1
     WHERE `__trickle_k0` <=> __trickle_p.`k1`));
 
--- title: state of SELECT t.g, sum(u.w * t.v) AS x FROM t JOIN u ON t.k = u.k GROUP BY t.g
+-- title: a product over an inner join
 -- changed: t, u
 -- state: kept
 SELECT t.g, sum(u.w * t.v) AS x FROM t JOIN u ON t.k = u.k GROUP BY t.g;
@@ -452,7 +452,7 @@ FROM (
     FROM gains_1
     WHERE `__trickle_k0` <=> __trickle_p.`g`));
 
--- title: state of SELECT t.g, count(u.w) AS n, sum(coalesce(u.w, 0)) AS x FROM t LEFT JOIN u ON t.k = u.k GROUP BY t.g
+-- title: over a left join
 -- changed: t, u
 -- state: kept
 SELECT t.g, count(u.w) AS n, sum(coalesce(u.w, 0)) AS x FROM t LEFT JOIN u ON t.k = u.k GROUP BY t.g;
@@ -515,7 +515,7 @@ FROM (
     FROM gains_1
     WHERE `__trickle_k0` <=> __trickle_p.`g`));
 
--- title: state of SELECT g AS key, count_if(v > 0) AS n, CASE WHEN count(*) > 2 THEN 'x' ELSE 'y' END AS size FROM t GROUP BY 1
+-- title: count_if, and CASE over a count
 -- changed: t
 -- state: kept
 SELECT g AS key, count_if(v > 0) AS n, CASE WHEN count(*) > 2 THEN 'x' ELSE 'y' END AS size FROM t GROUP BY 1;
@@ -564,7 +564,7 @@ FROM (
     FROM gains_1
     WHERE `__trickle_k0` <=> __trickle_p.`key`));
 
--- title: state of SELECT g, sum(v) AS s FROM t WHERE EXISTS (SELECT 1 FROM u WHERE u.k = t.k) GROUP BY g
+-- title: beside EXISTS
 -- changed: t, u
 -- state: kept
 SELECT g, sum(v) AS s FROM t WHERE EXISTS (SELECT 1 FROM u WHERE u.k = t.k) GROUP BY g;
@@ -641,7 +641,7 @@ FROM (
     FROM gains_1
     WHERE `__trickle_k0` <=> __trickle_p.`g`));
 
--- title: state of SELECT g, min(v) AS lo, max(i) AS hi, count(*) AS n FROM t GROUP BY g
+-- title: MIN and MAX beside a count
 -- changed: t
 -- state: kept
 SELECT g, min(v) AS lo, max(i) AS hi, count(*) AS n FROM t GROUP BY g;
@@ -737,7 +737,7 @@ FROM (
     FROM gains_2
     WHERE `__trickle_k0` <=> __trickle_p.`g`));
 
--- title: state of SELECT g, max(v) AS hi FROM t GROUP BY g
+-- title: MAX alone
 -- changed: t
 -- state: kept
 SELECT g, max(v) AS hi FROM t GROUP BY g;
@@ -833,7 +833,7 @@ FROM (
     FROM gains_2
     WHERE `__trickle_k0` <=> __trickle_p.`g`));
 
--- title: state of SELECT min(i) AS lo, max(g) AS hi, sum(v) AS s FROM t
+-- title: MIN and MAX without GROUP BY
 -- changed: t
 -- state: kept
 SELECT min(i) AS lo, max(g) AS hi, sum(v) AS s FROM t;
@@ -923,7 +923,7 @@ FROM (
     FROM gains_1
     WHERE true));
 
--- title: state of SELECT g, min(i) FILTER (WHERE v > 0) AS lo, avg(v) AS m FROM t GROUP BY g HAVING count(*) > 1
+-- title: MIN with FILTER and HAVING
 -- changed: t
 -- state: kept
 SELECT g, min(i) FILTER (WHERE v > 0) AS lo, avg(v) AS m FROM t GROUP BY g HAVING count(*) > 1;
@@ -1020,7 +1020,7 @@ FROM (
     FROM gains_1
     WHERE `__trickle_k0` <=> __trickle_p.`g`));
 
--- title: state of SELECT g, max(CAST(v AS DOUBLE)) AS hi, min(CAST(i AS TINYINT)) AS lo FROM t WHERE i = 7 OR i IS NULL GROUP BY g
+-- title: MAX of doubles and MIN of small integers
 -- changed: t
 -- state: kept
 SELECT g, max(CAST(v AS DOUBLE)) AS hi, min(CAST(i AS TINYINT)) AS lo FROM t WHERE i = 7 OR i IS NULL GROUP BY g;
@@ -1118,7 +1118,7 @@ FROM (
     FROM gains_2
     WHERE `__trickle_k0` <=> __trickle_p.`g`));
 
--- title: state of SELECT t.g, min(u.w) AS lo, max(t.v) AS hi, count(u.w) AS n FROM t JOIN u ON t.k = u.k GROUP BY t.g
+-- title: MIN and MAX over an inner join
 -- changed: t, u
 -- state: kept
 SELECT t.g, min(u.w) AS lo, max(t.v) AS hi, count(u.w) AS n FROM t JOIN u ON t.k = u.k GROUP BY t.g;
@@ -1217,7 +1217,7 @@ FROM (
     FROM gains_2
     WHERE `__trickle_k0` <=> __trickle_p.`g`));
 
--- title: state of SELECT t.g, min(u.w) AS lo, max(u.w) AS hi FROM t LEFT JOIN u ON t.k = u.k GROUP BY t.g HAVING max(u.w) > 1
+-- title: MIN and MAX over a left join with HAVING
 -- changed: t, u
 -- state: kept
 SELECT t.g, min(u.w) AS lo, max(u.w) AS hi FROM t LEFT JOIN u ON t.k = u.k GROUP BY t.g HAVING max(u.w) > 1;
@@ -1328,7 +1328,7 @@ FROM (
     FROM gains_1
     WHERE `__trickle_k0` <=> __trickle_p.`g`));
 
--- title: state of SELECT DISTINCT g, i FROM t
+-- title: DISTINCT
 -- changed: t
 -- state: kept
 SELECT DISTINCT g, i FROM t;
@@ -1368,7 +1368,7 @@ FROM (
     GROUP BY `__trickle_c1`, `__trickle_c2`) AS n ON d.`__trickle_c1` <=> n.`__trickle_c1` AND d.`__trickle_c2` <=> n.`__trickle_c2`)
 WHERE __trickle_weight <> 0;
 
--- title: state of SELECT DISTINCT t.g, u.w FROM t LEFT JOIN u ON t.k = u.k
+-- title: DISTINCT over a left join
 -- changed: t, u
 -- state: kept
 SELECT DISTINCT t.g, u.w FROM t LEFT JOIN u ON t.k = u.k;
@@ -1422,7 +1422,7 @@ FROM (
     GROUP BY `__trickle_c1`, `__trickle_c2`) AS n ON d.`__trickle_c1` <=> n.`__trickle_c1` AND d.`__trickle_c2` <=> n.`__trickle_c2`)
 WHERE __trickle_weight <> 0;
 
--- title: state of SELECT DISTINCT count(*) AS n, sum(v) AS s FROM t GROUP BY g
+-- title: DISTINCT of groups
 -- changed: t
 -- state: kept
 SELECT DISTINCT count(*) AS n, sum(v) AS s FROM t GROUP BY g;
@@ -1483,7 +1483,7 @@ FROM (
     GROUP BY `__trickle_c1`, `__trickle_c2`) AS n ON d.`__trickle_c1` <=> n.`__trickle_c1` AND d.`__trickle_c2` <=> n.`__trickle_c2`)
 WHERE __trickle_weight <> 0;
 
--- title: state of SELECT k FROM t UNION SELECT k FROM u
+-- title: UNION
 -- changed: t, u
 -- state: kept
 SELECT k FROM t UNION SELECT k FROM u;
@@ -1535,7 +1535,7 @@ FROM (
     GROUP BY `__trickle_c1`) AS n ON d.`__trickle_c1` <=> n.`__trickle_c1`)
 WHERE __trickle_weight <> 0;
 
--- title: state of SELECT k, v FROM t INTERSECT SELECT k, w FROM u
+-- title: INTERSECT of two columns
 -- changed: t, u
 -- state: kept
 SELECT k, v FROM t INTERSECT SELECT k, w FROM u;
@@ -1587,7 +1587,7 @@ FROM (
     GROUP BY `__trickle_c1`, `__trickle_c2`) AS n ON d.`__trickle_c1` <=> n.`__trickle_c1` AND d.`__trickle_c2` <=> n.`__trickle_c2`)
 WHERE __trickle_weight <> 0;
 
--- title: state of SELECT k FROM t INTERSECT ALL SELECT k FROM u
+-- title: INTERSECT ALL
 -- changed: t, u
 -- state: kept
 SELECT k FROM t INTERSECT ALL SELECT k FROM u;
@@ -1639,7 +1639,7 @@ FROM (
     GROUP BY `__trickle_c1`) AS n ON d.`__trickle_c1` <=> n.`__trickle_c1`)
 WHERE __trickle_weight <> 0;
 
--- title: state of SELECT k FROM t EXCEPT SELECT k FROM u
+-- title: EXCEPT
 -- changed: t, u
 -- state: kept
 SELECT k FROM t EXCEPT SELECT k FROM u;
@@ -1691,7 +1691,7 @@ FROM (
     GROUP BY `__trickle_c1`) AS n ON d.`__trickle_c1` <=> n.`__trickle_c1`)
 WHERE __trickle_weight <> 0;
 
--- title: state of SELECT k FROM t EXCEPT ALL SELECT k FROM u
+-- title: EXCEPT ALL
 -- changed: t, u
 -- state: kept
 SELECT k FROM t EXCEPT ALL SELECT k FROM u;
@@ -1743,7 +1743,7 @@ FROM (
     GROUP BY `__trickle_c1`) AS n ON d.`__trickle_c1` <=> n.`__trickle_c1`)
 WHERE __trickle_weight <> 0;
 
--- title: state of (SELECT k FROM t UNION ALL SELECT k FROM u) EXCEPT ALL SELECT i FROM t
+-- title: EXCEPT ALL behind UNION ALL
 -- changed: t, u
 -- state: kept
 (SELECT k FROM t UNION ALL SELECT k FROM u) EXCEPT ALL SELECT i FROM t;
@@ -1805,7 +1805,7 @@ FROM (
     GROUP BY `__trickle_c1`) AS n ON d.`__trickle_c1` <=> n.`__trickle_c1`)
 WHERE __trickle_weight <> 0;
 
--- title: state of WITH x AS (SELECT k, count(*) AS n FROM t GROUP BY k) SELECT n FROM x INTERSECT SELECT k FROM u
+-- title: INTERSECT of a CTE with groups
 -- changed: t, u
 -- state: kept
 WITH x AS (SELECT k, count(*) AS n FROM t GROUP BY k) SELECT n FROM x INTERSECT SELECT k FROM u;
@@ -1888,7 +1888,7 @@ FROM (
     GROUP BY `__trickle_c1`) AS n ON d.`__trickle_c1` <=> n.`__trickle_c1`)
 WHERE __trickle_weight <> 0;
 
--- title: state of SELECT k, k + 1 AS k1, count(*) AS n FROM t GROUP BY k, k + 1
+-- title: a key inside another key
 -- changed: t
 -- state: kept
 SELECT k, k + 1 AS k1, count(*) AS n FROM t GROUP BY k, k + 1;
@@ -1937,7 +1937,7 @@ FROM (
     FROM gains_2
     WHERE `__trickle_k0` <=> __trickle_p.`k` AND `__trickle_k1` <=> __trickle_p.`k1`));
 
--- title: state of SELECT upper(g) AS u, 2 AS two, count(*) AS n FROM t GROUP BY upper(g)
+-- title: a constant beside a key
 -- changed: t
 -- state: kept
 SELECT upper(g) AS u, 2 AS two, count(*) AS n FROM t GROUP BY upper(g);
@@ -1986,7 +1986,7 @@ FROM (
     FROM gains_1
     WHERE `__trickle_k0` <=> __trickle_p.`u`));
 
--- title: state of SELECT g, CASE WHEN count(*) IN (1, 2) THEN 'few' ELSE concat('n', CAST(count(*) AS STRING)) END AS c, -2 * sum(i) + 1 AS s FROM t GROUP BY g HAVING NOT (count(*) % 3 = 0 OR coalesce(sum(v), 0) / 2 < -10)
+-- title: CASE, IN and arithmetic over aggregates
 -- changed: t
 -- state: kept
 SELECT g, CASE WHEN count(*) IN (1, 2) THEN 'few' ELSE concat('n', CAST(count(*) AS STRING)) END AS c, -2 * sum(i) + 1 AS s FROM t GROUP BY g HAVING NOT (count(*) % 3 = 0 OR coalesce(sum(v), 0) / 2 < -10);
@@ -2035,7 +2035,7 @@ FROM (
     FROM gains_1
     WHERE `__trickle_k0` <=> __trickle_p.`g`));
 
--- title: state of SELECT CAST(sum(b) AS DECIMAL(30, 0)) AS s, g FROM (SELECT g, CAST(b AS DECIMAL(20, 0)) AS b FROM t) GROUP BY g
+-- title: sums beyond BIGINT
 -- changed: t
 -- state: kept
 SELECT CAST(sum(b) AS DECIMAL(30, 0)) AS s, g FROM (SELECT g, CAST(b AS DECIMAL(20, 0)) AS b FROM t) GROUP BY g;

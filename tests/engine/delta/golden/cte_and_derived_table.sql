@@ -1,4 +1,4 @@
--- cte_and_derived_table
+-- The change of a CTE or derived table is computed once; what reads it has its states before and after too.
 
 -- title: values
 -- changed: a

@@ -1,4 +1,4 @@
--- distinct
+-- How often each changed row is there now: Δ = f(n') - f(n), f(n) = 1 if n > 0.
 
 -- title: distinct
 -- changed: a

@@ -1,4 +1,4 @@
--- filter_and_project
+-- Rows come one by one: Δ(π σ L) = π σ ΔL.
 
 -- title: filter
 -- changed: a

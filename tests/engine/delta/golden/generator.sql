@@ -1,4 +1,4 @@
--- generator
+-- explode() and its like give rows of one row: they are part of it.
 
 -- title: lateral view
 -- changed: c

@@ -1,4 +1,4 @@
--- inner_join
+-- Δ(L ⋈ R) = ΔL ⋈ R' + L ⋈ ΔR, one term for each changed relation.
 
 -- title: two stars
 -- changed: a, b

@@ -1,4 +1,4 @@
--- insert_only
+-- Rows only came: groups are merged with the published ones, and DISTINCT adds what is not published yet.
 
 -- title: count and sum, rows only come
 -- changed: a+

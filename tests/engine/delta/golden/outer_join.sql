@@ -1,4 +1,4 @@
--- outer_join
+-- Δ(L ⟕ R) = ΔL ⟕ R' + A ⟕ R' - A ⟕ R, with A = L ⋉ ΔR: the rows whose partners may have changed.
 
 -- title: left join
 -- changed: a, b

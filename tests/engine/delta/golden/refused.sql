@@ -1,55 +1,55 @@
--- refused
+-- What would not come out exactly is computed in full, with this reason.
 
--- title: refused: SELECT k, to_json(struct(a.*)) AS j FROM a
+-- title: a star inside struct()
 -- changed: a
 -- engine: spark
 SELECT k, to_json(struct(a.*)) AS j FROM a;
 -- expect refused: a star inside a function is recomputed in full
 
--- title: refused: SELECT k, hash(k, *) AS h FROM a
+-- title: a star inside hash()
 -- changed: a
 -- engine: spark
 SELECT k, hash(k, *) AS h FROM a;
 -- expect refused: a star inside a function is recomputed in full
 
--- title: refused: SELECT DISTINCT k, NULL AS x FROM a
+-- title: NULL without a type
 -- changed: a
 -- engine: spark
 SELECT DISTINCT k, NULL AS x FROM a;
 -- expect refused: column 'x' is NULL without a type; write CAST(NULL AS …)
 
--- title: refused: SELECT DISTINCT s COLLATE UTF8_LCASE AS s FROM a
+-- title: COLLATE
 -- changed: a
 -- engine: spark
 SELECT DISTINCT s COLLATE UTF8_LCASE AS s FROM a;
 -- expect refused: strings that are equal by a COLLATE are written in several ways
 
--- title: refused: SELECT a.k, n.v FROM n RIGHT JOIN a ON n.v = a.v
+-- title: a column named like the other relation, RIGHT JOIN
 -- changed: a, n
 SELECT a.k, n.v FROM n RIGHT JOIN a ON n.v = a.v;
 -- expect refused: a column has the name of another relation of the join
 
--- title: refused: SELECT n.v FROM n FULL JOIN a ON n.a.k = a.k
+-- title: a column named like the other relation, FULL JOIN
 -- changed: a, n
 SELECT n.v FROM n FULL JOIN a ON n.a.k = a.k;
 -- expect refused: a column has the name of another relation of the join
 
--- title: refused: SELECT user, b.w FROM (SELECT k AS user FROM a) AS x RIGHT JOIN b ON user = b.k
+-- title: a name in ON that may be a function
 -- changed: a, b
 SELECT user, b.w FROM (SELECT k AS user FROM a) AS x RIGHT JOIN b ON user = b.k;
 -- expect refused: a name in ON of a join may be that of a function
 
--- title: refused: SELECT k, (SELECT sum(d) FROM f WHERE f.k = a.k) AS d FROM a
+-- title: a sum of doubles inside a query
 -- changed: a, f
 SELECT k, (SELECT sum(d) FROM f WHERE f.k = a.k) AS d FROM a;
 -- expect refused: sum() of floating-point numbers inside a query may come out otherwise each time
 
--- title: refused: SELECT k FROM (SELECT k FROM a ORDER BY v LIMIT 3) AS x
+-- title: LIMIT inside a query
 -- changed: a
 SELECT k FROM (SELECT k FROM a ORDER BY v LIMIT 3) AS x;
 -- expect refused: LIMIT inside a query takes any of the rows that tie
 
--- title: refused: SELECT v, row_number() OVER (PARTITION BY k ORDER BY v) AS r FROM a
+-- title: row_number() over ties
 -- changed: a
 SELECT v, row_number() OVER (PARTITION BY k ORDER BY v) AS r FROM a;
 -- expect refused: row_number() over rows that tie in its ORDER BY may come out otherwise each time, and the result does not show its keys

@@ -1,4 +1,4 @@
--- scalar_subquery
+-- Rows for which the subquery's answer may have changed are taken away and computed anew.
 
 -- title: scalar
 -- changed: a, b

@@ -1,4 +1,4 @@
--- semi_and_anti_join
+-- As outer joins: L decides which rows there are, R only whether they stay.
 
 -- title: semi join
 -- changed: a, b

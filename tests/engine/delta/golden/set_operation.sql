@@ -1,4 +1,4 @@
--- set_operation
+-- Changed rows are counted on both sides: Δ = f(l', r') - f(l, r).
 
 -- title: union all
 -- changed: a, b

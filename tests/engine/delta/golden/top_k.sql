@@ -1,4 +1,4 @@
--- top_k
+-- ORDER BY … LIMIT of the whole query is computed anew and compared with the published rows.
 
 -- title: top
 -- changed: a

@@ -1,4 +1,4 @@
--- window
+-- Windows are recomputed for the partitions of changed rows.
 
 -- title: rank
 -- changed: a
