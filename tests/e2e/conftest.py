@@ -41,7 +41,9 @@ def lake(dags: Path) -> SqlCatalog:
 def stack(dags: Path, lake: SqlCatalog) -> Iterator[Stack]:
     home = dags.parent
     (home / "spark").mkdir()
-    shutil.copy(spark_defaults(), home / "spark")
+    # It runs for minutes: to compile well takes longer than it saves.
+    defaults = f"{spark_defaults().read_text()}spark.driver.extraJavaOptions -XX:TieredStopAtLevel=1\n"
+    (home / "spark" / "spark-defaults.conf").write_text(defaults)
     env = {
         "TRICKLE_HOME": str(home / "trickle"),
         # Not the Spark that the other tests share: this one goes down with its Airflow.

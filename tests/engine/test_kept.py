@@ -79,15 +79,13 @@ def test_lines_are_kept_once_a_group_loses_a_row_and_then_used(groups: World, mo
     groups.tick()
     assert all(kept_files(groups, name) for name in QUERIES)
     assert used == []
-    for _ in range(4):
-        groups.delete("rows", f"k = {chance.randint(3, 30)}")
-        groups.append("rows", *[row(chance)] * 2, row(chance))
-        assert {result.mode for result in groups.tick().values()} == {Mode.DIFFERENTIAL}
-        verified(groups)
-    assert len(used) == 12
+    groups.delete("rows", f"k = {chance.randint(3, 30)}")
+    groups.append("rows", *[row(chance)] * 2, row(chance))
+    assert {result.mode for result in groups.tick().values()} == {Mode.DIFFERENTIAL}
+    verified(groups)
+    assert len(used) == 3
     groups.delete("rows", "k >= 0")
     groups.tick()
-    verified(groups)
     assert groups.rows("whole") == groups.judge(QUERIES["whole"])
     groups.append("rows", row(chance))
     groups.tick()
@@ -150,7 +148,7 @@ def test_many_files_of_lines_are_folded_and_old_ones_go(groups: World, tuned: Tu
     tuned(aux_state_files=3)
     groups.define({"sums": QUERIES["sums"]}, sums={"refresh_mode": "DIFFERENTIAL"})
     counts = []
-    for number in range(6):
+    for number in range(5):
         groups.delete("rows", f"k = {number} or k = {number + 10} or k = {number + 20}")
         groups.append("rows", row(budgets.chance(number)))
         groups.tick()
@@ -170,35 +168,6 @@ def test_a_reset_forgets_what_is_kept(groups: World) -> None:
     groups.delete("rows", "k = 4 or k = 5")
     groups.tick()
     verified(groups)
-
-
-OTHERS = {
-    "bounds": "SELECT g, min(v) AS lo, max(k) AS hi, count(*) AS n FROM rows GROUP BY g",
-    "distinct_rows": "SELECT DISTINCT g, v FROM rows",
-    "either": "SELECT k FROM rows UNION SELECT k FROM more",
-    "both": "SELECT k, g FROM rows INTERSECT ALL SELECT k, g FROM more",
-    "only_there": "SELECT k FROM rows EXCEPT SELECT k FROM more",
-}
-
-
-@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.soak)])
-def test_minima_distinct_rows_and_set_operations_are_kept_too(world: World, tuned: Tuned, seed: int) -> None:
-    tuned(aux_state_min_bytes=0, aux_state_files=4)
-    chance = budgets.chance(seed)
-    world.source("rows", ROWS, [row(chance) for _ in range(60)])
-    world.source("more", ROWS, [row(chance) for _ in range(30)])
-    world.define(OTHERS, **{name: {"refresh_mode": "DIFFERENTIAL"} for name in OTHERS})
-    world.tick()
-    for number in range(6):
-        for table in ("rows", "more"):
-            world.delete(table, f"k = {chance.randint(0, 30)} or k = {number}")
-            world.append(table, *[row(chance)] * chance.randint(0, 2), row(chance))
-        results = world.tick()
-        assert {result.mode for result in results.values()} == {Mode.DIFFERENTIAL}
-        for name, query in OTHERS.items():
-            assert world.rows(name) == world.judge(query), name
-    assert all(kept_files(world, name) for name in OTHERS)
-    verified(world)
 
 
 def test_the_minimum_of_no_rows_is_null_again(world: World, tuned: Tuned) -> None:

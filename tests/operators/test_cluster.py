@@ -33,7 +33,7 @@ from tests.databases import new_database
 from tests.engine.world import World
 from tests.spark.standalone import Cluster, running
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.server]
 
 ORDER = pa.schema(
     [("id", pa.int64()), ("customer", pa.int64()), ("total", pa.decimal128(9, 2)), ("at", pa.timestamp("us", "UTC"))]

@@ -23,9 +23,18 @@ def submit(world: World, *options: str) -> subprocess.CompletedProcess[str]:
     }
     environment.pop("SPARK_CONNECT_MODE_ENABLED", None)
     script = str(ROOT / "spark_jobs" / "tick.py")
-    quiet = ["--conf", "spark.ui.enabled=false", "--conf", "spark.log.level=ERROR"]
+    settings = {
+        "spark.ui.enabled": "false",
+        "spark.log.level": "ERROR",
+        # Few rows, read once: compiling takes longer than running.
+        "spark.sql.shuffle.partitions": "2",
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
+    }
+    options_of_spark = [word for key, value in settings.items() for word in ("--conf", f"{key}={value}")]
     return subprocess.run(
-        [str(SUBMIT), "--master", "local[2]", *quiet, script, "--pipeline", str(world.yaml), *options],
+        [str(SUBMIT), "--master", "local[2]", *options_of_spark, script, "--pipeline", str(world.yaml), *options],
         env=environment,
         capture_output=True,
         text=True,

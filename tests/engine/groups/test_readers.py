@@ -98,7 +98,7 @@ def ticks_with_failures(world: World, count: int, seed: int) -> None:
 
 
 def test_a_reader_never_sees_two_members_at_different_epochs(world: World) -> None:
-    ticks_with_failures(world, 8, seed=20261117)
+    ticks_with_failures(world, 5, seed=20261117)
 
 
 @pytest.mark.soak

@@ -51,7 +51,7 @@ def cycle(world: World) -> Story:
     world.source("edges", EDGES, [{"src": 0, "dst": 2}, {"src": 2, "dst": 4}, {"src": 4, "dst": 2}])
     story = Story(world, reachable)
     story.chapter()
-    for number in range(9):
+    for number in range(6):
         if number % 3 == 2:  # only `reached` changes
             world.append("edges", {"src": 0, "dst": 101 + 2 * number})
         else:
@@ -71,12 +71,11 @@ def at_most_once_anew(all_results: list[dict[str, TableResult]]) -> None:
 
 
 def test_a_cycle_goes_back_and_on_from_there(cycle: Story) -> None:
-    from_changes(cycle.ticks(range(10))[1:])
-    for back in (6, 3):
-        results = cycle.restate(back)
-        assert {result.outcome for result in results.values()} == {Rewind.REWOUND}
-        cycle.check(back, cycle.expected[back])
-        at_most_once_anew(cycle.ticks(range(back + 1, 10)))
+    from_changes(cycle.ticks(range(7))[1:])
+    results = cycle.restate(3)
+    assert {result.outcome for result in results.values()} == {Rewind.REWOUND}
+    cycle.check(3, cycle.expected[3])
+    at_most_once_anew(cycle.ticks(range(4, 7)))
 
 
 def test_a_cycle_of_which_one_table_has_rested_still_goes_on_from_changes(cycle: Story) -> None:
