@@ -56,9 +56,9 @@ golden: $(STAMP) ## rewrite the SQL that the golden cases of delta rules expect;
 
 .PHONY: test
 test: $(STAMP) java ## the whole test suite, with real Spark, PostgreSQL and Airflow
-	@# AFTER_FAST=1 leaves out what `make fast` has just run; property tests run again, with more examples.
+	@# AFTER_FAST=1 leaves out what `make fast` has just run; property tests and seeded loops run again, with more examples.
 	$(BIN)/python -m pytest -n 2 --dist loadfile --maxfail 20 \
-		-m "not soak$(if $(AFTER_FAST), and ($(OUTSIDE_FAST) or hypothesis))" $(ARGS)
+		-m "not soak$(if $(AFTER_FAST), and ($(OUTSIDE_FAST) or hypothesis or seeded))" $(ARGS)
 
 .PHONY: lint
 lint: $(STAMP) ## ruff and mypy

@@ -60,9 +60,10 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ.setdefault("TRICKLE_SPARK_IDLE_MINUTES", "10")
 
 
-def spark_defaults() -> Path:
+def spark_defaults() -> str:
     """The settings of the run's Spark server, for those who start one of their own."""
-    return Path(os.environ[_HOME], "spark-defaults.conf")
+    file = Path(os.environ[_HOME], "spark-defaults.conf")
+    return file.read_text(encoding="utf-8") if file.exists() else ""
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

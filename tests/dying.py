@@ -32,8 +32,11 @@ def die(work: Callable[..., None], *arguments: str) -> None:
     """Runs work of this module in a process of its own, which must end by SIGKILL."""
     process = _server().Process(target=_in_environment, args=(dict(os.environ), work, arguments))
     process.start()
-    process.join(_SECONDS)
-    assert process.exitcode == -signal.SIGKILL, process.exitcode
+    try:
+        process.join(_SECONDS)
+        assert process.exitcode == -signal.SIGKILL, f"exit code {process.exitcode}; its error is in the captured output"
+    finally:
+        process.kill()
 
 
 @lru_cache(maxsize=1)

@@ -155,6 +155,7 @@ def judged(best: str, seed: int, count: int) -> tuple[int, int, int]:
     return good, bad, shown
 
 
+@pytest.mark.seeded
 @pytest.mark.parametrize("best", ["min", "max"])
 def test_accepted_queries_only_improve(best):
     count = budgets.rounds(100)

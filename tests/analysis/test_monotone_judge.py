@@ -132,6 +132,7 @@ def test_a_row_more_in_a_monotone_table_never_takes_a_row_away(judge, random, de
     assume(check(judge, query, random.sample(range(judge.size), 6)))
 
 
+@pytest.mark.seeded
 @pytest.mark.parametrize("seed", range(4))
 def test_seeded_queries_are_judged_alike_on_every_run(judge, seed):
     count = budgets.rounds(60)

@@ -42,7 +42,7 @@ def stack(dags: Path, lake: SqlCatalog) -> Iterator[Stack]:
     home = dags.parent
     (home / "spark").mkdir()
     # It runs for minutes: to compile well takes longer than it saves.
-    defaults = f"{spark_defaults().read_text()}spark.driver.extraJavaOptions -XX:TieredStopAtLevel=1\n"
+    defaults = f"{spark_defaults()}spark.driver.extraJavaOptions -XX:TieredStopAtLevel=1\n"
     (home / "spark" / "spark-defaults.conf").write_text(defaults)
     env = {
         "TRICKLE_HOME": str(home / "trickle"),

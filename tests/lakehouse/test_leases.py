@@ -69,7 +69,6 @@ HOLD = """
 import sys
 from airflow_trickle.lakehouse.catalog import open_lakehouse
 from airflow_trickle.lakehouse.leases import Lease, try_acquire
-from tests.conftest import Tuned
 lake = open_lakehouse("trickle", uri=sys.argv[1], warehouse=sys.argv[2])
 for identifier in sys.argv[3:]:
     assert isinstance(try_acquire(lake, identifier, "the victim"), Lease)

@@ -26,10 +26,8 @@ def submit(world: World, *options: str) -> subprocess.CompletedProcess[str]:
     settings = {
         "spark.ui.enabled": "false",
         "spark.log.level": "ERROR",
-        # Few rows, read once: compiling takes longer than running.
+        # Code is generated as by default, which the other tests do without.
         "spark.sql.shuffle.partitions": "2",
-        "spark.sql.codegen.wholeStage": "false",
-        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
         "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
     }
     options_of_spark = [word for key, value in settings.items() for word in ("--conf", f"{key}={value}")]

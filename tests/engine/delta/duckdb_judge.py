@@ -21,7 +21,7 @@ from airflow_trickle.engine.delta.explaining import Names
 from airflow_trickle.engine.delta.program import change_of
 from airflow_trickle.engine.delta.ranges import ranges_of_rows
 from airflow_trickle.engine.zset import WEIGHT, quoted
-from tests.engine.delta.duckdb_executor import DuckDBExecutor
+from tests.engine.delta.duckdb_executor import ChangeNotOnDuckDB, DuckDBExecutor, NotOnDuckDB
 from tests.engine.delta.golden import GoldenCase, Table, refusal, tables
 
 Row = tuple[Any, ...]
@@ -36,7 +36,7 @@ _VALUES: dict[str, list[Any]] = {
     "DECIMAL(15,2)": [None, Decimal("1.10"), Decimal("2.05")],
     "DOUBLE": [None, 0.1, 0.2, 1e17, -1e17],
     "ARRAY<STRING>": [None, [], ["x"], ["x", "y", "x"]],
-    "STRUCT<k: INT, v: INT>": [{"k": 9, "v": 9}],
+    "STRUCT<k: INT, v: INT>": [{"k": 9, "v": 9}, {"k": 1, "v": 0}],
 }
 #: By column, where its type alone would be too tame.
 _SPECIAL: dict[str, list[Any]] = {
@@ -121,10 +121,13 @@ class DuckDBJudge:
         if state:
             back = {name: Views(one.new, one.old, one.delta, types=one.types) for name, one in states.items()}
             tallies.lines = "state_before" if self._state(executor, query, back, published, "state_before") else None
-        change = _change(executor, query, states, published, tallies)
         found = _bag(was)
-        for row in executor.rows(change.sql) if change is not None else ():
-            found[_hashable(row[: len(published.columns)])] += row[len(published.columns)]
+        try:
+            change = _change(executor, query, states, published, tallies)
+            for row in executor.rows(change.sql) if change is not None else ():
+                found[_hashable(row[: len(published.columns)])] += row[len(published.columns)]
+        except NotOnDuckDB as error:
+            raise ChangeNotOnDuckDB(str(error)) from error
         kept = None
         if tallies.folded is not None:
             self._state(executor, query, states, published, "state_after")

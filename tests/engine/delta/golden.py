@@ -10,10 +10,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from airflow_trickle.algebra.references import parse_query
+
 FOLDER = Path(__file__).parent / "golden"
 #: A line that begins a case, and the other lines about it.
 _TITLE, _CHANGED, _STATE, _ENGINE, _EXPECT = "-- title:", "-- changed:", "-- state:", "-- engine:", "-- expect"
 _REFUSED = "-- expect refused:"
+_KEY = re.compile(r"-- \w+:")
 
 
 @dataclass(frozen=True)
@@ -92,12 +95,23 @@ def _case(text: str, path: Path) -> GoldenCase:
             case = replace(case, state=_one_of(line, _STATE, ("kept",), path) == "kept")
         elif line.startswith(_ENGINE):
             case = replace(case, spark_only=_one_of(line, _ENGINE, ("spark",), path) == "spark")
+        elif _KEY.match(line):
+            known = ", ".join(f"`{key}`" for key in (_TITLE, _CHANGED, _STATE, _ENGINE))
+            raise ValueError(f"{path.name}: '{case.title}' has the line `{line}`; allowed: {known}")
         else:
             query.append(line)
-    if not case.changed:
-        raise ValueError(f"{path.name}: '{case.title}' does not say what changed; write e.g. `{_CHANGED} a, b+`")
     given = "\n".join(query).strip().removesuffix(";")
+    _require_changed(case, given, path)
     return replace(case, query=given, expected="\n".join(expected).strip() or None)
+
+
+def _require_changed(case: GoldenCase, query: str, path: Path) -> None:
+    reads = {ref.name.lower() for ref in parse_query(query).references}
+    if not case.changed or not case.changed.keys() <= reads:
+        raise ValueError(
+            f"{path.name}: '{case.title}' says that {', '.join(case.changed) or 'nothing'} changed. Name one or more "
+            f"of the tables it reads: {', '.join(sorted(reads))}; as in `{_CHANGED} a, b+`"
+        )
 
 
 def _changed(words: str) -> Iterator[tuple[str, bool]]:

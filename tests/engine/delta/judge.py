@@ -59,8 +59,10 @@ class Case:
     #: The SQL of the change, for whoever has to look.
     sql: str | None = None
     steps: list[str] = field(default_factory=list)
-    #: Whether lines were used.
+    #: Whether auxiliary state was used.
     kept: bool = False
+    #: Whether the query gives the same rows before and after.
+    unmoved: bool = False
     #: By view of a state: the ranges of its rows.
     ranges: dict[str, dict[str, Ranges]] = field(default_factory=dict)
     #: The states of its tables, where somebody has loaded them.
@@ -116,6 +118,7 @@ def _change(spark: Any, case: Case, views: list[str], *, kept: bool) -> tuple[Co
         for row in bench.frame(case.sql).collect():
             found[_hashable(row[:-1])] += row[-1]
     wanted = Counter(_hashable(tuple(row)[1:]) for row in rows if row[0] == 1)
+    case.unmoved = wanted == Counter(_hashable(row) for row in before)
     if tallies.folded is not None:
         case.kept = True
         lines = _lines(spark, case, published, {name: replace(one, grows=False) for name, one in states.items()}, views)

@@ -34,6 +34,10 @@ NEAR = (
 )
 
 
+#: One of each kind: a second batch reads what a refresh from changes has written.
+TWICE = ("shortest paths", "a bag on the way", "red and blue", "CTE: counted", "CTE: one over another")
+
+
 def run(world: World, name: str, seed: int, batches: int, *, nulls: bool = True, changes: int = 1) -> None:
     """Ticks after batches of so many random changes each; after every tick the tables are judged."""
     chance = Random(f"{name}{seed}")
@@ -52,7 +56,7 @@ def run(world: World, name: str, seed: int, batches: int, *, nulls: bool = True,
 def test_after_every_batch_it_is_the_least_fixed_point(world: World, name: str, tuned: Tuned) -> None:
     tuned(arrow_fixpoint_input_rows=-1)
     # Rows come and go in one batch.
-    run(world, name, seed=0, batches=budgets.rounds(1), changes=3)
+    run(world, name, seed=0, batches=2 if name in TWICE else budgets.rounds(1), changes=3)
 
 
 @pytest.mark.parametrize("name", NEAR)

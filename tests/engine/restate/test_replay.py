@@ -80,7 +80,7 @@ def define(world: World, queries: Mapping[str, str]) -> None:
 
 @pytest.fixture(params=[pytest.param("sqlite", marks=pytest.mark.soak), "postgresql"])
 def either(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spark_home: Path) -> World:
-    """An empty catalog of its own on PostgreSQL, and for long on SQLite, which all the others use."""
+    """An empty catalog on PostgreSQL; on SQLite in a soak, since every other test uses that."""
     made = World(tmp_path, f"sqlite:///{tmp_path}/catalog.db" if request.param == "sqlite" else new_database())
     monkeypatch.setenv("PYICEBERG_CATALOG__TRICKLE__URI", made.uri)
     monkeypatch.setenv("PYICEBERG_CATALOG__TRICKLE__WAREHOUSE", made.warehouse)
@@ -109,7 +109,7 @@ def test_all_ticks_taken_back_to_an_early_one_and_run_again(world: World, chapte
 def test_on_either_database_and_more_than_once(either: World) -> None:
     story, _ = told(either, {name: QUERIES[name] for name in ("totals", "joined")}, chapters=5, seed=3)
     story.ticks(range(5))
-    for back, until in ((1, 4), (0, 5)):
+    for back, until in ((1, 4), (2, 3), (0, 5)):
         story.restate(back)
         story.check(back, story.expected[back])
         from_changes(story.ticks(range(back + 1, until)))

@@ -76,6 +76,8 @@ def test_a_cycle_goes_back_and_on_from_there(cycle: Story) -> None:
     assert {result.outcome for result in results.values()} == {Rewind.REWOUND}
     cycle.check(3, cycle.expected[3])
     at_most_once_anew(cycle.ticks(range(4, 7)))
+    cycle.restate(1)
+    cycle.check(1, cycle.expected[1])
 
 
 def test_a_cycle_of_which_one_table_has_rested_still_goes_on_from_changes(cycle: Story) -> None:

@@ -677,22 +677,60 @@ FROM (
 -- title: merged over a join
 -- changed: a, b
 SELECT a.s, sum(b.w) AS sw, count(*) AS n FROM a JOIN b ON a.k = b.k GROUP BY a.s;
--- expect keys_1, computed once: the keys of the changed rows
-SELECT DISTINCT *
+-- expect gains_1, computed once: what the changed rows add to each group, and which lost a row
+SELECT `__trickle_k0`, sum(`__trickle_g1`) AS `__trickle_g1`, sum(`__trickle_g2`) AS `__trickle_g2`, bool_or(__trickle_loses) AS __trickle_loses
 FROM (
-  SELECT DISTINCT a.s AS `__trickle_k0`
-  FROM a_changes AS a JOIN b_after AS b ON a.k = b.k
+  SELECT a.s AS `__trickle_k0`, sum(b.w) AS `__trickle_g1`, count(*) AS `__trickle_g2`, false AS __trickle_loses
+  FROM (
+    SELECT * EXCEPT (__trickle_weight, __trickle_n)
+    FROM a_changes LATERAL VIEW explode(array_repeat(0, CAST(__trickle_weight AS INT))) AS __trickle_n
+    WHERE __trickle_weight > 0) AS a JOIN b_after AS b ON a.k = b.k
+  GROUP BY a.s
   UNION ALL
-  SELECT DISTINCT a.s AS `__trickle_k0`
-  FROM a_before AS a JOIN b_changes AS b ON a.k = b.k);
+  SELECT a.s AS `__trickle_k0`, sum(b.w) AS `__trickle_g1`, count(*) AS `__trickle_g2`, false AS __trickle_loses
+  FROM a_before AS a JOIN (
+    SELECT * EXCEPT (__trickle_weight, __trickle_n)
+    FROM b_changes LATERAL VIEW explode(array_repeat(0, CAST(__trickle_weight AS INT))) AS __trickle_n
+    WHERE __trickle_weight > 0) AS b ON a.k = b.k
+  GROUP BY a.s
+  UNION ALL
+  SELECT DISTINCT a.s AS `__trickle_k0`, NULL AS `__trickle_g1`, NULL AS `__trickle_g2`, true AS __trickle_loses
+  FROM a_changes AS a JOIN b_after AS b ON a.k = b.k
+  WHERE (__trickle_weight < 0)
+  UNION ALL
+  SELECT DISTINCT a.s AS `__trickle_k0`, NULL AS `__trickle_g1`, NULL AS `__trickle_g2`, true AS __trickle_loses
+  FROM a_before AS a JOIN b_changes AS b ON a.k = b.k
+  WHERE (__trickle_weight < 0))
+GROUP BY `__trickle_k0`;
+-- expect losers_1, computed once: the groups that lost a row
+SELECT *
+FROM gains_1
+WHERE __trickle_loses;
 -- expect change
+SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT /*+ BROADCAST(o) */ CAST(g.`__trickle_k0` AS string) AS `s`, CAST(CASE WHEN o.`sw` IS NULL THEN g.`__trickle_g1` WHEN g.`__trickle_g1` IS NULL THEN o.`sw` ELSE o.`sw` + g.`__trickle_g1` END AS decimal(20,2)) AS `sw`, CAST(CASE WHEN o.`n` IS NULL THEN g.`__trickle_g2` WHEN g.`__trickle_g2` IS NULL THEN o.`n` ELSE o.`n` + g.`__trickle_g2` END AS bigint) AS `n`
+  FROM (
+    SELECT *
+    FROM gains_1
+    WHERE NOT __trickle_loses) AS g LEFT JOIN (
+    SELECT *, true AS __trickle_there
+    FROM published AS __trickle_p
+    WHERE EXISTS (
+      SELECT 1
+      FROM (
+        SELECT *
+        FROM gains_1
+        WHERE NOT __trickle_loses)
+      WHERE `__trickle_k0` <=> __trickle_p.`s`)) AS o ON g.`__trickle_k0` <=> o.`s`)
+UNION ALL
 SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
 FROM (
   SELECT a.s, sum(b.w) AS sw, count(*) AS n
   FROM a_after AS a JOIN b_after AS b ON a.k = b.k
   WHERE (EXISTS (
     SELECT 1
-    FROM keys_1
+    FROM losers_1
     WHERE `__trickle_k0` <=> (a.s)))
   GROUP BY a.s)
 UNION ALL
@@ -702,7 +740,7 @@ FROM (
   FROM published AS __trickle_p
   WHERE EXISTS (
     SELECT 1
-    FROM keys_1
+    FROM gains_1
     WHERE `__trickle_k0` <=> __trickle_p.`s`));
 
 -- title: merged over a left join
@@ -1017,26 +1055,70 @@ FROM (
 -- title: all rows of a join
 -- changed: a, b
 SELECT sum(b.w) AS sw FROM a JOIN b ON a.k = b.k;
--- expect any_change_1, computed once: whether any row changed
-SELECT *
+-- expect gains_1, computed once: what the changed rows add to each group, and which lost a row
+SELECT sum(`__trickle_g0`) AS `__trickle_g0`, bool_or(__trickle_loses) AS __trickle_loses
 FROM (
-  SELECT 1 AS one
-  FROM a_changes AS a JOIN b_after AS b ON a.k = b.k
+  SELECT sum(b.w) AS `__trickle_g0`, false AS __trickle_loses
+  FROM (
+    SELECT * EXCEPT (__trickle_weight, __trickle_n)
+    FROM a_changes LATERAL VIEW explode(array_repeat(0, CAST(__trickle_weight AS INT))) AS __trickle_n
+    WHERE __trickle_weight > 0) AS a JOIN b_after AS b ON a.k = b.k
+  HAVING count(*) > 0
   UNION ALL
-  SELECT 1 AS one
-  FROM a_before AS a JOIN b_changes AS b ON a.k = b.k)
-LIMIT 1;
+  SELECT sum(b.w) AS `__trickle_g0`, false AS __trickle_loses
+  FROM a_before AS a JOIN (
+    SELECT * EXCEPT (__trickle_weight, __trickle_n)
+    FROM b_changes LATERAL VIEW explode(array_repeat(0, CAST(__trickle_weight AS INT))) AS __trickle_n
+    WHERE __trickle_weight > 0) AS b ON a.k = b.k
+  HAVING count(*) > 0
+  UNION ALL
+  SELECT DISTINCT NULL AS `__trickle_g0`, true AS __trickle_loses
+  FROM a_changes AS a JOIN b_after AS b ON a.k = b.k
+  WHERE (__trickle_weight < 0)
+  UNION ALL
+  SELECT DISTINCT NULL AS `__trickle_g0`, true AS __trickle_loses
+  FROM a_before AS a JOIN b_changes AS b ON a.k = b.k
+  WHERE (__trickle_weight < 0))
+HAVING count(*) > 0;
+-- expect losers_1, computed once: the groups that lost a row
+SELECT *
+FROM gains_1
+WHERE __trickle_loses;
 -- expect change
 SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
 FROM (
+  SELECT /*+ BROADCAST(o) */ CAST(CASE WHEN o.`sw` IS NULL THEN g.`__trickle_g0` WHEN g.`__trickle_g0` IS NULL THEN o.`sw` ELSE o.`sw` + g.`__trickle_g0` END AS decimal(20,2)) AS `sw`
+  FROM (
+    SELECT *
+    FROM gains_1
+    WHERE NOT __trickle_loses) AS g LEFT JOIN (
+    SELECT *, true AS __trickle_there
+    FROM published AS __trickle_p
+    WHERE EXISTS (
+      SELECT 1
+      FROM (
+        SELECT *
+        FROM gains_1
+        WHERE NOT __trickle_loses)
+      WHERE true)) AS o ON true)
+UNION ALL
+SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+FROM (
   SELECT sum(b.w) AS sw
-  FROM a_after AS a JOIN b_after AS b ON a.k = b.k)
+  FROM a_after AS a JOIN b_after AS b ON a.k = b.k
+  WHERE (EXISTS (
+    SELECT 1
+    FROM losers_1
+    WHERE true)))
 UNION ALL
 SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
 FROM (
   SELECT *
   FROM published AS __trickle_p
-  WHERE true);
+  WHERE EXISTS (
+    SELECT 1
+    FROM gains_1
+    WHERE true));
 
 -- title: rollup
 -- changed: a
@@ -1090,22 +1172,60 @@ FROM (
 -- title: join and aggregate
 -- changed: a, b
 SELECT a.s, sum(b.w) AS sw, count(*) AS n FROM a JOIN b ON a.k = b.k GROUP BY a.s;
--- expect keys_1, computed once: the keys of the changed rows
-SELECT DISTINCT *
+-- expect gains_1, computed once: what the changed rows add to each group, and which lost a row
+SELECT `__trickle_k0`, sum(`__trickle_g1`) AS `__trickle_g1`, sum(`__trickle_g2`) AS `__trickle_g2`, bool_or(__trickle_loses) AS __trickle_loses
 FROM (
-  SELECT DISTINCT a.s AS `__trickle_k0`
-  FROM a_changes AS a JOIN b_after AS b ON a.k = b.k
+  SELECT a.s AS `__trickle_k0`, sum(b.w) AS `__trickle_g1`, count(*) AS `__trickle_g2`, false AS __trickle_loses
+  FROM (
+    SELECT * EXCEPT (__trickle_weight, __trickle_n)
+    FROM a_changes LATERAL VIEW explode(array_repeat(0, CAST(__trickle_weight AS INT))) AS __trickle_n
+    WHERE __trickle_weight > 0) AS a JOIN b_after AS b ON a.k = b.k
+  GROUP BY a.s
   UNION ALL
-  SELECT DISTINCT a.s AS `__trickle_k0`
-  FROM a_before AS a JOIN b_changes AS b ON a.k = b.k);
+  SELECT a.s AS `__trickle_k0`, sum(b.w) AS `__trickle_g1`, count(*) AS `__trickle_g2`, false AS __trickle_loses
+  FROM a_before AS a JOIN (
+    SELECT * EXCEPT (__trickle_weight, __trickle_n)
+    FROM b_changes LATERAL VIEW explode(array_repeat(0, CAST(__trickle_weight AS INT))) AS __trickle_n
+    WHERE __trickle_weight > 0) AS b ON a.k = b.k
+  GROUP BY a.s
+  UNION ALL
+  SELECT DISTINCT a.s AS `__trickle_k0`, NULL AS `__trickle_g1`, NULL AS `__trickle_g2`, true AS __trickle_loses
+  FROM a_changes AS a JOIN b_after AS b ON a.k = b.k
+  WHERE (__trickle_weight < 0)
+  UNION ALL
+  SELECT DISTINCT a.s AS `__trickle_k0`, NULL AS `__trickle_g1`, NULL AS `__trickle_g2`, true AS __trickle_loses
+  FROM a_before AS a JOIN b_changes AS b ON a.k = b.k
+  WHERE (__trickle_weight < 0))
+GROUP BY `__trickle_k0`;
+-- expect losers_1, computed once: the groups that lost a row
+SELECT *
+FROM gains_1
+WHERE __trickle_loses;
 -- expect change
+SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT /*+ BROADCAST(o) */ CAST(g.`__trickle_k0` AS string) AS `s`, CAST(CASE WHEN o.`sw` IS NULL THEN g.`__trickle_g1` WHEN g.`__trickle_g1` IS NULL THEN o.`sw` ELSE o.`sw` + g.`__trickle_g1` END AS decimal(20,2)) AS `sw`, CAST(CASE WHEN o.`n` IS NULL THEN g.`__trickle_g2` WHEN g.`__trickle_g2` IS NULL THEN o.`n` ELSE o.`n` + g.`__trickle_g2` END AS bigint) AS `n`
+  FROM (
+    SELECT *
+    FROM gains_1
+    WHERE NOT __trickle_loses) AS g LEFT JOIN (
+    SELECT *, true AS __trickle_there
+    FROM published AS __trickle_p
+    WHERE EXISTS (
+      SELECT 1
+      FROM (
+        SELECT *
+        FROM gains_1
+        WHERE NOT __trickle_loses)
+      WHERE `__trickle_k0` <=> __trickle_p.`s`)) AS o ON g.`__trickle_k0` <=> o.`s`)
+UNION ALL
 SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
 FROM (
   SELECT a.s, sum(b.w) AS sw, count(*) AS n
   FROM a_after AS a JOIN b_after AS b ON a.k = b.k
   WHERE (EXISTS (
     SELECT 1
-    FROM keys_1
+    FROM losers_1
     WHERE `__trickle_k0` <=> (a.s)))
   GROUP BY a.s)
 UNION ALL
@@ -1115,7 +1235,7 @@ FROM (
   FROM published AS __trickle_p
   WHERE EXISTS (
     SELECT 1
-    FROM keys_1
+    FROM gains_1
     WHERE `__trickle_k0` <=> __trickle_p.`s`));
 
 -- title: left join and aggregate

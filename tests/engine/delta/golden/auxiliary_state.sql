@@ -68,7 +68,7 @@ SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
 FROM (
   SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS s, __trickle_i2 AS m, __trickle_i3 AS c
   FROM (
-    SELECT `__trickle_k0` AS __trickle_i0, CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(38,2)) END AS __trickle_i1, CASE WHEN __trickle_c1 > 0 THEN IF(__trickle_c1 < 100000000, CAST(CAST(__trickle_s1 AS DECIMAL(20,2)) / CAST(__trickle_c1 AS DECIMAL(20,0)) AS double), raise_error('Kept lines: an average of too many rows')) END AS __trickle_i2, __trickle_c2 AS __trickle_i3
+    SELECT `__trickle_k0` AS __trickle_i0, CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(20,2)) END AS __trickle_i1, CASE WHEN __trickle_c1 > 0 THEN IF(__trickle_c1 < 100000000, CAST(CAST(__trickle_s1 AS DECIMAL(20,2)) / CAST(__trickle_c1 AS DECIMAL(20,0)) AS double), raise_error('Kept lines: an average of too many rows')) END AS __trickle_i2, __trickle_c2 AS __trickle_i3
     FROM (
       SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0, sum(__trickle_c1) AS __trickle_c1, sum(__trickle_s1) AS __trickle_s1, sum(__trickle_c2) AS __trickle_c2
       FROM (
@@ -165,7 +165,7 @@ SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
 FROM (
   SELECT __trickle_i0 AS s, __trickle_i1 AS n, __trickle_i2 AS m
   FROM (
-    SELECT CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(38,2)) END AS __trickle_i0, __trickle_n AS __trickle_i1, CASE WHEN __trickle_c2 > 0 THEN IF(__trickle_a2 < 9007199254740992, CAST(__trickle_s2 AS DOUBLE) / CAST(__trickle_c2 AS DOUBLE), raise_error('Kept lines: an average of more than 2^53 in all')) END AS __trickle_i2
+    SELECT CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(20,2)) END AS __trickle_i0, __trickle_n AS __trickle_i1, CASE WHEN __trickle_c2 > 0 THEN IF(__trickle_a2 < 9007199254740992, CAST(__trickle_s2 AS DOUBLE) / CAST(__trickle_c2 AS DOUBLE), raise_error('Kept lines: an average of more than 2^53 in all')) END AS __trickle_i2
     FROM (
       SELECT sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0, sum(__trickle_c1) AS __trickle_c1, sum(__trickle_c2) AS __trickle_c2, sum(__trickle_s2) AS __trickle_s2, sum(__trickle_a2) AS __trickle_a2
       FROM (
@@ -212,7 +212,7 @@ SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
 FROM (
   SELECT __trickle_i0 AS s
   FROM (
-    SELECT CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(38,2)) END AS __trickle_i0
+    SELECT CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(20,2)) END AS __trickle_i0
     FROM (
       SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0
       FROM (
@@ -237,7 +237,7 @@ SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
 FROM (
   SELECT __trickle_i0 AS s
   FROM (
-    SELECT CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(38,2)) END AS __trickle_i0
+    SELECT CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(20,2)) END AS __trickle_i0
     FROM (
       SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0
       FROM (
@@ -291,7 +291,7 @@ FROM (
           FROM gains_1))
       GROUP BY `__trickle_k0`
       HAVING sum(__trickle_n) <> 0)
-    WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0 OR __trickle_c1 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true) AND (CASE WHEN __trickle_c1 > 0 THEN CAST(__trickle_s1 AS decimal(38,2)) END > 0)))
+    WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0 OR __trickle_c1 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true) AND (CASE WHEN __trickle_c1 > 0 THEN CAST(__trickle_s1 AS decimal(20,2)) END > 0)))
 UNION ALL
 SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
 FROM (
@@ -321,7 +321,7 @@ SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
 FROM (
   SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS r
   FROM (
-    SELECT `__trickle_k0` AS __trickle_i0, round(CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(38,2)) END / __trickle_n, 3) AS __trickle_i1
+    SELECT `__trickle_k0` AS __trickle_i0, round(CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(20,2)) END / __trickle_n, 3) AS __trickle_i1
     FROM (
       SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0, sum(__trickle_c1) AS __trickle_c1
       FROM (
@@ -359,7 +359,7 @@ SELECT k + 1 AS k1, count(*) FILTER (WHERE g = 'a') AS a, sum(v) FILTER (WHERE i
 SELECT k + 1 AS `__trickle_k0`, count(*) AS __trickle_n, count(CASE WHEN g = 'a' THEN 1 END) AS __trickle_c0, count(CASE WHEN i > 0 THEN v END) AS __trickle_c1, CAST(coalesce(sum((CASE WHEN i > 0 THEN v END)), 0) AS DECIMAL(38,2)) AS __trickle_s1
 FROM t_after AS t
 GROUP BY k + 1;
--- expect gains_1, computed once: what the changed rows add to each group
+-- expect gains_2, computed once: what the changed rows add to each group
 SELECT `__trickle_k0`, sum(__trickle_w) AS __trickle_n, sum(CASE WHEN __trickle_x0 IS NULL THEN 0L ELSE __trickle_w END) AS __trickle_c0, sum(CASE WHEN __trickle_x1 IS NULL THEN 0L ELSE __trickle_w END) AS __trickle_c1, CAST(coalesce(sum(__trickle_x1 * CAST(__trickle_w AS DECIMAL(10,0))), 0) AS DECIMAL(38,2)) AS __trickle_s1
 FROM (
   SELECT k + 1 AS `__trickle_k0`, CASE WHEN g = 'a' THEN 1 END AS __trickle_x0, CASE WHEN i > 0 THEN v END AS __trickle_x1, __trickle_weight AS __trickle_w
@@ -370,7 +370,7 @@ SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
 FROM (
   SELECT __trickle_i0 AS k1, __trickle_i1 AS a, __trickle_i2 AS p
   FROM (
-    SELECT `__trickle_k0` AS __trickle_i0, __trickle_c0 AS __trickle_i1, CASE WHEN __trickle_c1 > 0 THEN CAST(__trickle_s1 AS decimal(38,2)) END AS __trickle_i2
+    SELECT `__trickle_k0` AS __trickle_i0, __trickle_c0 AS __trickle_i1, CASE WHEN __trickle_c1 > 0 THEN CAST(__trickle_s1 AS decimal(20,2)) END AS __trickle_i2
     FROM (
       SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_c1) AS __trickle_c1, sum(__trickle_s1) AS __trickle_s1
       FROM (
@@ -382,11 +382,11 @@ FROM (
             FROM state AS l
             WHERE EXISTS (
               SELECT 1
-              FROM gains_1 AS d
+              FROM gains_2 AS d
               WHERE d.`__trickle_k0` <=> l.`__trickle_k0`))
           UNION ALL
           SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_c1, __trickle_s1
-          FROM gains_1))
+          FROM gains_2))
       GROUP BY `__trickle_k0`
       HAVING sum(__trickle_n) <> 0)
     WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0 OR __trickle_c1 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
@@ -397,7 +397,7 @@ FROM (
   FROM published AS __trickle_p
   WHERE EXISTS (
     SELECT 1
-    FROM gains_1
+    FROM gains_2
     WHERE `__trickle_k0` <=> __trickle_p.`k1`));
 
 -- title: a product over an inner join
@@ -460,7 +460,7 @@ SELECT t.g, count(u.w) AS n, sum(coalesce(u.w, 0)) AS x FROM t LEFT JOIN u ON t.
 SELECT t.g AS `__trickle_k0`, count(*) AS __trickle_n, count(u.w) AS __trickle_c0, count(coalesce(u.w, 0)) AS __trickle_c1, CAST(coalesce(sum((coalesce(u.w, 0))), 0) AS DECIMAL(38,2)) AS __trickle_s1
 FROM t_after AS t LEFT JOIN u_after AS u ON t.k = u.k
 GROUP BY t.g;
--- expect gains_1, computed once: what the changed rows add to each group
+-- expect gains_2, computed once: what the changed rows add to each group
 SELECT `__trickle_k0`, sum(__trickle_w) AS __trickle_n, sum(CASE WHEN __trickle_x0 IS NULL THEN 0L ELSE __trickle_w END) AS __trickle_c0, sum(CASE WHEN __trickle_x1 IS NULL THEN 0L ELSE __trickle_w END) AS __trickle_c1, CAST(coalesce(sum(__trickle_x1 * CAST(__trickle_w AS DECIMAL(10,0))), 0) AS DECIMAL(38,2)) AS __trickle_s1
 FROM (
   SELECT t.g AS `__trickle_k0`, u.w AS __trickle_x0, coalesce(u.w, 0) AS __trickle_x1, __trickle_weight AS __trickle_w
@@ -485,7 +485,7 @@ SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
 FROM (
   SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS n, __trickle_i2 AS x
   FROM (
-    SELECT `__trickle_k0` AS __trickle_i0, __trickle_c0 AS __trickle_i1, CASE WHEN __trickle_c1 > 0 THEN CAST(__trickle_s1 AS decimal(38,2)) END AS __trickle_i2
+    SELECT `__trickle_k0` AS __trickle_i0, __trickle_c0 AS __trickle_i1, CASE WHEN __trickle_c1 > 0 THEN CAST(__trickle_s1 AS decimal(20,2)) END AS __trickle_i2
     FROM (
       SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_c1) AS __trickle_c1, sum(__trickle_s1) AS __trickle_s1
       FROM (
@@ -497,11 +497,11 @@ FROM (
             FROM state AS l
             WHERE EXISTS (
               SELECT 1
-              FROM gains_1 AS d
+              FROM gains_2 AS d
               WHERE d.`__trickle_k0` <=> l.`__trickle_k0`))
           UNION ALL
           SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_c1, __trickle_s1
-          FROM gains_1))
+          FROM gains_2))
       GROUP BY `__trickle_k0`
       HAVING sum(__trickle_n) <> 0)
     WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0 OR __trickle_c1 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
@@ -512,7 +512,7 @@ FROM (
   FROM published AS __trickle_p
   WHERE EXISTS (
     SELECT 1
-    FROM gains_1
+    FROM gains_2
     WHERE `__trickle_k0` <=> __trickle_p.`g`));
 
 -- title: count_if, and CASE over a count
@@ -576,7 +576,7 @@ WHERE (EXISTS (
   FROM u_after AS u
   WHERE u.k = t.k))
 GROUP BY g;
--- expect gains_1, computed once: what the changed rows add to each group
+-- expect gains_2, computed once: what the changed rows add to each group
 SELECT `__trickle_k0`, sum(__trickle_w) AS __trickle_n, sum(CASE WHEN __trickle_x0 IS NULL THEN 0L ELSE __trickle_w END) AS __trickle_c0, CAST(coalesce(sum(__trickle_x0 * CAST(__trickle_w AS DECIMAL(10,0))), 0) AS DECIMAL(38,2)) AS __trickle_s0
 FROM (
   SELECT g AS `__trickle_k0`, v AS __trickle_x0, __trickle_weight AS __trickle_w
@@ -611,7 +611,7 @@ SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
 FROM (
   SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS s
   FROM (
-    SELECT `__trickle_k0` AS __trickle_i0, CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(38,2)) END AS __trickle_i1
+    SELECT `__trickle_k0` AS __trickle_i0, CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(20,2)) END AS __trickle_i1
     FROM (
       SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0
       FROM (
@@ -623,11 +623,11 @@ FROM (
             FROM state AS l
             WHERE EXISTS (
               SELECT 1
-              FROM gains_1 AS d
+              FROM gains_2 AS d
               WHERE d.`__trickle_k0` <=> l.`__trickle_k0`))
           UNION ALL
           SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
-          FROM gains_1))
+          FROM gains_2))
       GROUP BY `__trickle_k0`
       HAVING sum(__trickle_n) <> 0)
     WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
@@ -638,7 +638,7 @@ FROM (
   FROM published AS __trickle_p
   WHERE EXISTS (
     SELECT 1
-    FROM gains_1
+    FROM gains_2
     WHERE `__trickle_k0` <=> __trickle_p.`g`));
 
 -- title: MIN and MAX beside a count
@@ -840,7 +840,7 @@ SELECT min(i) AS lo, max(g) AS hi, sum(v) AS s FROM t;
 -- expect state, kept beside the table
 SELECT count(*) AS __trickle_n, count(v) AS __trickle_c2, CAST(coalesce(sum((v)), 0) AS DECIMAL(38,2)) AS __trickle_s2
 FROM t_after AS t;
--- expect gains_1, computed once: what the changed rows add to each group
+-- expect gains_2, computed once: what the changed rows add to each group
 SELECT sum(__trickle_n) AS __trickle_n, sum(__trickle_c2) AS __trickle_c2, sum(__trickle_s2) AS __trickle_s2, min(CASE WHEN __trickle_n > 0 THEN __trickle_x0 END) AS __trickle_g0, min(CASE WHEN __trickle_n < 0 THEN __trickle_x0 END) AS __trickle_l0, max(CASE WHEN __trickle_n > 0 THEN __trickle_x1 END) AS __trickle_g1, max(CASE WHEN __trickle_n < 0 THEN __trickle_x1 END) AS __trickle_l1
 FROM (
   SELECT __trickle_x0, __trickle_x1, sum(__trickle_w) AS __trickle_n, sum(CASE WHEN __trickle_x2 IS NULL THEN 0L ELSE __trickle_w END) AS __trickle_c2, CAST(coalesce(sum(__trickle_x2 * CAST(__trickle_w AS DECIMAL(10,0))), 0) AS DECIMAL(38,2)) AS __trickle_s2
@@ -851,7 +851,7 @@ FROM (
 HAVING count(*) > 0;
 -- expect step_1, computed once: the groups that may have lost their minimum or maximum
 SELECT 1 AS one
-FROM gains_1 AS d JOIN (
+FROM gains_2 AS d JOIN (
   SELECT sum(__trickle_n) AS __trickle_n, sum(__trickle_c2) AS __trickle_c2, sum(__trickle_s2) AS __trickle_s2
   FROM (
     SELECT __trickle_n, __trickle_c2, __trickle_s2
@@ -860,13 +860,13 @@ FROM gains_1 AS d JOIN (
       FROM state AS l
       WHERE EXISTS (
         SELECT 1
-        FROM gains_1 AS d
+        FROM gains_2 AS d
         WHERE true)))) AS b ON true LEFT JOIN (
   SELECT CAST(`lo` AS int) AS __trickle_e0, CAST(`hi` AS string) AS __trickle_e1, true AS __trickle_there
   FROM published AS __trickle_p
   WHERE EXISTS (
     SELECT 1
-    FROM gains_1
+    FROM gains_2
     WHERE true)) AS p ON true
 WHERE b.__trickle_n > 0 AND b.__trickle_n + d.__trickle_n > 0 AND (p.__trickle_there IS NULL OR (d.__trickle_l0 IS NOT NULL AND NOT (coalesce(p.__trickle_e0 < d.__trickle_l0, false) OR coalesce(d.__trickle_g0 <= d.__trickle_l0, false))) OR (d.__trickle_l1 IS NOT NULL AND NOT (coalesce(p.__trickle_e1 > d.__trickle_l1, false) OR coalesce(d.__trickle_g1 >= d.__trickle_l1, false))));
 -- expect change
@@ -874,10 +874,10 @@ SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
 FROM (
   SELECT __trickle_i0 AS lo, __trickle_i1 AS hi, __trickle_i2 AS s
   FROM (
-    SELECT __trickle_e0 AS __trickle_i0, __trickle_e1 AS __trickle_i1, CASE WHEN __trickle_c2 > 0 THEN CAST(__trickle_s2 AS decimal(38,2)) END AS __trickle_i2
+    SELECT __trickle_e0 AS __trickle_i0, __trickle_e1 AS __trickle_i1, CASE WHEN __trickle_c2 > 0 THEN CAST(__trickle_s2 AS decimal(20,2)) END AS __trickle_i2
     FROM (
       SELECT a.*, CASE WHEN a.__trickle_n > 0 THEN least(p.__trickle_e0, d.__trickle_g0) END AS __trickle_e0, CASE WHEN a.__trickle_n > 0 THEN greatest(p.__trickle_e1, d.__trickle_g1) END AS __trickle_e1
-      FROM gains_1 AS d JOIN (
+      FROM gains_2 AS d JOIN (
         SELECT sum(__trickle_n) AS __trickle_n, sum(__trickle_c2) AS __trickle_c2, sum(__trickle_s2) AS __trickle_s2
         FROM (
           SELECT __trickle_n, __trickle_c2, __trickle_s2
@@ -888,16 +888,16 @@ FROM (
               FROM state AS l
               WHERE EXISTS (
                 SELECT 1
-                FROM gains_1 AS d
+                FROM gains_2 AS d
                 WHERE true))
             UNION ALL
             SELECT __trickle_n, __trickle_c2, __trickle_s2
-            FROM gains_1))) AS a ON true LEFT JOIN (
+            FROM gains_2))) AS a ON true LEFT JOIN (
         SELECT CAST(`lo` AS int) AS __trickle_e0, CAST(`hi` AS string) AS __trickle_e1, true AS __trickle_there
         FROM published AS __trickle_p
         WHERE EXISTS (
           SELECT 1
-          FROM gains_1
+          FROM gains_2
           WHERE true)) AS p ON true
       WHERE NOT EXISTS (
         SELECT 1
@@ -920,7 +920,7 @@ FROM (
   FROM published AS __trickle_p
   WHERE EXISTS (
     SELECT 1
-    FROM gains_1
+    FROM gains_2
     WHERE true));
 
 -- title: MIN with FILTER and HAVING
@@ -1431,7 +1431,7 @@ SELECT `__trickle_c1`, `__trickle_c2`, sum(__trickle_l) AS __trickle_l, sum(__tr
 FROM (
   SELECT `__trickle_c1`, `__trickle_c2`, 1L AS __trickle_l, 0L AS __trickle_r
   FROM (
-    SELECT CAST(`__trickle_c1` AS bigint) AS `__trickle_c1`, CAST(`__trickle_c2` AS decimal(38,2)) AS `__trickle_c2`
+    SELECT CAST(`__trickle_c1` AS bigint) AS `__trickle_c1`, CAST(`__trickle_c2` AS decimal(20,2)) AS `__trickle_c2`
     FROM (
       SELECT count(*) AS n, sum(v) AS s
       FROM t_after AS t
@@ -1444,7 +1444,7 @@ FROM t_changes AS t;
 -- expect changed_rows_2, computed once: the changed rows and how often they come and go
 SELECT `__trickle_c1`, `__trickle_c2`, sum(__trickle_l) AS __trickle_l, sum(__trickle_r) AS __trickle_r
 FROM (
-  SELECT CAST(`__trickle_c1` AS bigint) AS `__trickle_c1`, CAST(`__trickle_c2` AS decimal(38,2)) AS `__trickle_c2`, __trickle_weight AS __trickle_l, 0L AS __trickle_r
+  SELECT CAST(`__trickle_c1` AS bigint) AS `__trickle_c1`, CAST(`__trickle_c2` AS decimal(20,2)) AS `__trickle_c2`, __trickle_weight AS __trickle_l, 0L AS __trickle_r
   FROM (
     SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
     FROM (
@@ -2024,7 +2024,7 @@ FROM (
           FROM gains_1))
       GROUP BY `__trickle_k0`
       HAVING sum(__trickle_n) <> 0)
-    WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0 OR __trickle_c1 < 0 OR __trickle_c2 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true) AND (NOT (__trickle_n % 3 = 0 OR coalesce(CASE WHEN __trickle_c2 > 0 THEN CAST(__trickle_s2 AS decimal(38,2)) END, 0) / 2 < -10))))
+    WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0 OR __trickle_c1 < 0 OR __trickle_c2 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true) AND (NOT (__trickle_n % 3 = 0 OR coalesce(CASE WHEN __trickle_c2 > 0 THEN CAST(__trickle_s2 AS decimal(20,2)) END, 0) / 2 < -10))))
 UNION ALL
 SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
 FROM (

@@ -51,33 +51,36 @@ WHERE __trickle_there;
 -- title: merged over a join, rows only come
 -- changed: a+, b+
 SELECT a.s, sum(b.w) AS sw, count(*) AS n FROM a JOIN b ON a.k = b.k GROUP BY a.s;
--- expect keys_1, computed once: the keys of the changed rows
-SELECT DISTINCT *
+-- expect gains_1, computed once: what the changed rows add to each group, and which lost a row
+SELECT `__trickle_k0`, sum(`__trickle_g1`) AS `__trickle_g1`, sum(`__trickle_g2`) AS `__trickle_g2`, bool_or(__trickle_loses) AS __trickle_loses
 FROM (
-  SELECT DISTINCT a.s AS `__trickle_k0`
-  FROM a_changes AS a JOIN b_after AS b ON a.k = b.k
+  SELECT a.s AS `__trickle_k0`, sum(b.w) AS `__trickle_g1`, count(*) AS `__trickle_g2`, false AS __trickle_loses
+  FROM (
+    SELECT * EXCEPT (__trickle_weight, __trickle_n)
+    FROM a_changes LATERAL VIEW explode(array_repeat(0, CAST(__trickle_weight AS INT))) AS __trickle_n
+    WHERE __trickle_weight > 0) AS a JOIN b_after AS b ON a.k = b.k
+  GROUP BY a.s
   UNION ALL
-  SELECT DISTINCT a.s AS `__trickle_k0`
-  FROM a_before AS a JOIN b_changes AS b ON a.k = b.k);
--- expect change
-SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
-FROM (
-  SELECT a.s, sum(b.w) AS sw, count(*) AS n
-  FROM a_after AS a JOIN b_after AS b ON a.k = b.k
-  WHERE (EXISTS (
-    SELECT 1
-    FROM keys_1
-    WHERE `__trickle_k0` <=> (a.s)))
+  SELECT a.s AS `__trickle_k0`, sum(b.w) AS `__trickle_g1`, count(*) AS `__trickle_g2`, false AS __trickle_loses
+  FROM a_before AS a JOIN (
+    SELECT * EXCEPT (__trickle_weight, __trickle_n)
+    FROM b_changes LATERAL VIEW explode(array_repeat(0, CAST(__trickle_weight AS INT))) AS __trickle_n
+    WHERE __trickle_weight > 0) AS b ON a.k = b.k
   GROUP BY a.s)
-UNION ALL
-SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+GROUP BY `__trickle_k0`;
+-- expect change
+SELECT `s`, `sw`, `n`, __trickle_weight
 FROM (
-  SELECT *
-  FROM published AS __trickle_p
-  WHERE EXISTS (
-    SELECT 1
-    FROM keys_1
-    WHERE `__trickle_k0` <=> __trickle_p.`s`));
+  SELECT /*+ BROADCAST(o) */ stack(2, CAST(g.`__trickle_k0` AS string), CAST(CASE WHEN o.`sw` IS NULL THEN g.`__trickle_g1` WHEN g.`__trickle_g1` IS NULL THEN o.`sw` ELSE o.`sw` + g.`__trickle_g1` END AS decimal(20,2)), CAST(CASE WHEN o.`n` IS NULL THEN g.`__trickle_g2` WHEN g.`__trickle_g2` IS NULL THEN o.`n` ELSE o.`n` + g.`__trickle_g2` END AS bigint), CAST(1 AS BIGINT), true, o.`s`, o.`sw`, o.`n`, CAST(-1 AS BIGINT), o.__trickle_there) AS (`s`, `sw`, `n`, __trickle_weight, __trickle_there)
+  FROM gains_1 AS g LEFT JOIN (
+    SELECT *, true AS __trickle_there
+    FROM published AS __trickle_p
+    WHERE EXISTS (
+      SELECT 1
+      FROM gains_1
+      WHERE `__trickle_k0` <=> __trickle_p.`s`)) AS o ON g.`__trickle_k0` <=> o.`s`
+  WHERE o.__trickle_there IS NULL OR NOT (o.`s` <=> CAST(g.`__trickle_k0` AS string) AND o.`sw` <=> CAST(CASE WHEN o.`sw` IS NULL THEN g.`__trickle_g1` WHEN g.`__trickle_g1` IS NULL THEN o.`sw` ELSE o.`sw` + g.`__trickle_g1` END AS decimal(20,2)) AND o.`n` <=> CAST(CASE WHEN o.`n` IS NULL THEN g.`__trickle_g2` WHEN g.`__trickle_g2` IS NULL THEN o.`n` ELSE o.`n` + g.`__trickle_g2` END AS bigint)))
+WHERE __trickle_there;
 
 -- title: merged over a left join, rows only come
 -- changed: a+, b+

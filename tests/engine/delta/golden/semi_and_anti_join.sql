@@ -714,3 +714,137 @@ WHERE (v NOT IN (
     SELECT k
     FROM b_changes AS b) AS __trickle_n(__trickle_v)
   WHERE __trickle_v IS NULL) OR (v) IS NULL));
+
+-- title: inside, a struct column hides the outer relation
+-- changed: a, n
+SELECT a.v FROM a WHERE EXISTS (SELECT 1 FROM n WHERE n.v = a.k);
+-- expect change
+SELECT a.v, __trickle_weight AS __trickle_weight
+FROM a_changes AS a
+WHERE (EXISTS (
+  SELECT 1
+  FROM n_after AS n
+  WHERE n.v = a.k))
+UNION ALL
+SELECT a.v, CAST(1 AS BIGINT) AS __trickle_weight
+FROM a_before AS a
+WHERE (EXISTS (
+  SELECT 1
+  FROM n_after AS n
+  WHERE n.v = a.k)) AND ((EXISTS (
+  SELECT 1
+  FROM n_changes AS n
+  WHERE (n.v = a.k))))
+UNION ALL
+SELECT a.v, CAST(-1 AS BIGINT) AS __trickle_weight
+FROM a_before AS a
+WHERE (EXISTS (
+  SELECT 1
+  FROM n_before AS n
+  WHERE n.v = a.k)) AND ((EXISTS (
+  SELECT 1
+  FROM n_changes AS n
+  WHERE (n.v = a.k))));
+
+-- title: inside, an alias with columns hides the outer relation
+-- changed: a, b
+SELECT a.v FROM a WHERE EXISTS (SELECT 1 FROM b JOIN b AS a(k, w) ON true WHERE b.k = a.k);
+-- expect change
+SELECT a.v, __trickle_weight AS __trickle_weight
+FROM a_changes AS a
+WHERE (EXISTS (
+  SELECT 1
+  FROM b_after AS b JOIN b_after AS a(k, w) ON true
+  WHERE b.k = a.k))
+UNION ALL
+SELECT a.v, CAST(1 AS BIGINT) AS __trickle_weight
+FROM a_before AS a
+WHERE (EXISTS (
+  SELECT 1
+  FROM b_after AS b JOIN b_after AS a(k, w) ON true
+  WHERE b.k = a.k)) AND (((EXISTS (
+  SELECT 1
+  FROM b_changes AS b JOIN b_after AS a(k, w) ON true
+  WHERE (b.k = a.k))) OR (EXISTS (
+  SELECT 1
+  FROM b_before AS b JOIN (
+    SELECT *
+    FROM b_changes AS __trickle_q(k, w, __trickle_weight)) AS a ON true
+  WHERE (b.k = a.k)))))
+UNION ALL
+SELECT a.v, CAST(-1 AS BIGINT) AS __trickle_weight
+FROM a_before AS a
+WHERE (EXISTS (
+  SELECT 1
+  FROM b_before AS b JOIN b_before AS a(k, w) ON true
+  WHERE b.k = a.k)) AND (((EXISTS (
+  SELECT 1
+  FROM b_changes AS b JOIN b_after AS a(k, w) ON true
+  WHERE (b.k = a.k))) OR (EXISTS (
+  SELECT 1
+  FROM b_before AS b JOIN (
+    SELECT *
+    FROM b_changes AS __trickle_q(k, w, __trickle_weight)) AS a ON true
+  WHERE (b.k = a.k)))));
+
+-- title: inside, a derived table hides the outer relation
+-- changed: a, b
+SELECT a.v FROM a WHERE EXISTS (SELECT 1 FROM b JOIN (SELECT k FROM b) AS a(k) ON true WHERE b.k = a.k);
+-- expect change
+SELECT a.v, __trickle_weight AS __trickle_weight
+FROM a_changes AS a
+WHERE (EXISTS (
+  SELECT 1
+  FROM b_after AS b JOIN (
+    SELECT k
+    FROM b_after AS b) AS a(k) ON true
+  WHERE b.k = a.k))
+UNION ALL
+SELECT a.v, CAST(1 AS BIGINT) AS __trickle_weight
+FROM a_before AS a
+WHERE (EXISTS (
+  SELECT 1
+  FROM b_after AS b JOIN (
+    SELECT k
+    FROM b_after AS b) AS a(k) ON true
+  WHERE b.k = a.k))
+UNION ALL
+SELECT a.v, CAST(-1 AS BIGINT) AS __trickle_weight
+FROM a_before AS a
+WHERE (EXISTS (
+  SELECT 1
+  FROM b_before AS b JOIN (
+    SELECT k
+    FROM b_before AS b) AS a(k) ON true
+  WHERE b.k = a.k));
+
+-- title: inside, a lateral view hides the outer relation
+-- changed: a, b
+SELECT a.v FROM a WHERE EXISTS (SELECT 1 FROM b LATERAL VIEW explode(array(1, 2)) a AS k WHERE b.k = a.k);
+-- expect change
+SELECT a.v, __trickle_weight AS __trickle_weight
+FROM a_changes AS a
+WHERE (EXISTS (
+  SELECT 1
+  FROM b_after AS b LATERAL VIEW explode(array(1, 2)) a AS k
+  WHERE b.k = a.k))
+UNION ALL
+SELECT a.v, CAST(1 AS BIGINT) AS __trickle_weight
+FROM a_before AS a
+WHERE (EXISTS (
+  SELECT 1
+  FROM b_after AS b LATERAL VIEW explode(array(1, 2)) a AS k
+  WHERE b.k = a.k)) AND ((EXISTS (
+  SELECT 1
+  FROM b_changes AS b LATERAL VIEW explode(array(1, 2)) a AS k
+  WHERE (b.k = a.k))))
+UNION ALL
+SELECT a.v, CAST(-1 AS BIGINT) AS __trickle_weight
+FROM a_before AS a
+WHERE (EXISTS (
+  SELECT 1
+  FROM b_before AS b LATERAL VIEW explode(array(1, 2)) a AS k
+  WHERE b.k = a.k)) AND ((EXISTS (
+  SELECT 1
+  FROM b_changes AS b LATERAL VIEW explode(array(1, 2)) a AS k
+  WHERE (b.k = a.k))));

@@ -33,6 +33,7 @@ SELECT g, avg(b) AS m FROM t GROUP BY g;
 -- title: sum of 38 digits
 -- changed: t
 -- state: kept
+-- engine: spark
 SELECT g, sum(CAST(v AS DECIMAL(38, 2))) AS s FROM t GROUP BY g;
 -- expect no state
 
