@@ -126,6 +126,10 @@ class Tuning:
     def __post_init__(self) -> None:
         if self.exact_double_limit > 2**53:
             raise ValueError(f"exact_double_limit is at most 2**53, not {self.exact_double_limit}: doubles would round")
+        if self.fixpoint_union_parts < 4:
+            raise ValueError(f"fixpoint_union_parts is at least 4, not {self.fixpoint_union_parts}")
+        if self.lease_seconds <= 0:
+            raise ValueError(f"lease_seconds is more than 0, not {self.lease_seconds}")
 
 
 _CURRENT: ContextVar[Tuning] = ContextVar("airflow_trickle_tuning")

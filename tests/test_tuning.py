@@ -26,6 +26,8 @@ MIB = 1024**2
 
 #: Upper-case names that tests may patch all the same, with the reason.
 PATCHED_ALL_THE_SAME = {
+    "PROFILE": "the budget of a test run, which is not the package's",
+    "SEED": "the seed of a test run, which is not the package's",
     "_SIMPLE": "a pattern of file paths, which is no quantity: the test needs a path that Spark spells differently",
 }
 _CONSTANT = re.compile(r"_?[A-Z][A-Z0-9_]*")
