@@ -122,7 +122,7 @@ def test_a_cycle_that_does_not_settle(stack: Stack, catalog: SqlCatalog, dags: P
     (failed,) = [task for task in api.tasks("endless", first) if task["task_id"] == "cycle_a"]
     assert failed["try_number"] == 1, "no second attempt"
     assert not any(catalog.table_exists(f"default.{name}") for name in ("a", "b", "counted")), "nothing was published"
-    assert {(one["table"], one["status"]) for one in trickle(stack, "status", "a", "b")} == {
+    assert {(one["table"], one["status"]) for one in trickle(stack, "status", "default.a", "default.b")} == {
         ("a", "ERROR"),
         ("b", "ERROR"),
     }
@@ -140,11 +140,11 @@ def test_a_cycle_that_does_not_settle(stack: Stack, catalog: SqlCatalog, dags: P
     _, state, tasks = run(stack, "endless")
     assert state == "success"
     assert (tasks["cycle_a"], tasks["counted"]) == ("skipped", "skipped")
-    assert {one["status"] for one in trickle(stack, "status", "a", "b")} == {"ERROR"}
+    assert {one["status"] for one in trickle(stack, "status", "default.a", "default.b")} == {"ERROR"}
     assert len(alerts(dags)) == 1
 
     # Resumed, it is tried again; it was not mended, so it fails again.
-    assert trickle(stack, "resume", "b") == {"resumed": ["default.a", "default.b"]}
+    assert trickle(stack, "resume", "default.b") == {"resumed": ["default.a", "default.b"]}
     _, state, _ = run(stack, "endless")
     assert (state, len(alerts(dags))) == ("failed", 2)
 
@@ -156,4 +156,6 @@ def test_a_cycle_that_does_not_settle(stack: Stack, catalog: SqlCatalog, dags: P
     assert (state, set(tasks.values())) == ("success", {"success"})
     assert numbers(catalog, "a") == numbers(catalog, "b") == [1, 2, 10]
     assert numbers(catalog, "counted") == [3]
-    assert {one["status"] for one in trickle(stack, "status", "a", "b", "counted")} == {"ACTIVE"}
+    assert {one["status"] for one in trickle(stack, "status", "default.a", "default.b", "default.counted")} == {
+        "ACTIVE"
+    }

@@ -52,9 +52,9 @@ OPERATORS = {
     "lonely": "SELECT m.k, m.g FROM more AS m WHERE NOT EXISTS (SELECT 1 FROM rows AS r WHERE r.k = m.k)",
     "bag": "SELECT k, g FROM rows UNION ALL SELECT k, g FROM more",
     "either": "SELECT k FROM rows UNION SELECT k FROM more",
-    "both": "SELECT k, g FROM rows INTERSECT ALL SELECT k, g FROM more",
+    "shared": "SELECT k, g FROM rows INTERSECT ALL SELECT k, g FROM more",
     "left_over": "SELECT k, g FROM rows EXCEPT ALL SELECT k, g FROM more",
-    "ranked": "SELECT g, k, rank() OVER (PARTITION BY g ORDER BY k) AS r FROM rows",
+    "ranked": "SELECT g, k, rank() OVER (PARTITION BY g ORDER BY k NULLS LAST) AS r FROM rows",
 }
 
 
@@ -120,7 +120,7 @@ def live(world: World, name: str) -> list[Any]:
 
 
 def _keeps_state(world: World) -> bool:
-    names = [f"default.{name}" for name in ("bounds", "whole", "unique_rows", "either", "both", "left_over")]
+    names = [f"default.{name}" for name in ("bounds", "whole", "unique_rows", "either", "shared", "left_over")]
     with open_lakehouse("trickle") as lake:
         return all(status.kept for status in read_status(lake, names).values())
 

@@ -73,6 +73,10 @@ def translated(sql: str) -> str:
     for cast in list(tree.find_all(exp.TryCast)):
         # sqlglot takes Spark's CAST for the one without ANSI mode, which never fails.
         cast.replace(exp.Cast(this=cast.this, to=cast.args["to"]))
+    for counted in list(tree.find_all(exp.CountIf)):
+        # DuckDB's own answers NULL where no condition is known.
+        true = exp.Case(ifs=[exp.If(this=counted.this, true=exp.Literal.number(1))])
+        counted.replace(exp.Count(this=true))
     for call in list(tree.find_all(exp.Anonymous)):
         if call.name.lower() == "raise_error":
             call.set("this", "error")

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from airflow_trickle.algebra.references import parse_query
 from airflow_trickle.blocks.shapes import NotInBlocks
 from airflow_trickle.engine.delta.context import Views
 from tests.engine.delta import golden
@@ -23,7 +24,21 @@ from tests.engine.delta.judge import Case, change, load_states, schema_of
 
 CASES = golden.cases()
 #: Cases whose result stays as it is over the inputs here.
-UNMOVED: set[str] = set()
+UNMOVED = {
+    "EXCEPT",
+    "INTERSECT of a CTE with groups",
+    "UNION",
+    "distinct of a join, rows only come",
+    "exists, only b changed",
+    "group by an expression, rows only come",
+    "not in",
+    "not in behind between",
+    "not in, only a changed",
+    "not in, only b changed",
+    "union",
+    "union of types",
+    "values",
+}
 #: Families in which an empty input is a case of its own: what is the sum of nothing, what does it subtract?
 EMPTIED = ("distinct", "set_operation", "insert_only")
 _ROWS = 9
@@ -106,8 +121,9 @@ def test_rows_before_and_the_change_are_the_rows_after(spark: SparkSession, inpu
 
 @pytest.mark.parametrize("case", [case for case in CASES if case.family in EMPTIED and case.refused is None], ids=_id)
 def test_all_rows_go(spark: SparkSession, inputs: Inputs, case: GoldenCase) -> None:
-    types = {name: schema_of(table) for name, table in golden.tables().items()}
-    rows = {name: inputs.before[name] for name in case.changed}
-    run = Case(case.query, {name: types[name] for name in rows}, rows, {name: [] for name in rows})
+    reads = {ref.name.lower() for ref in parse_query(case.query).references}
+    types = {name: schema_of(golden.tables()[name]) for name in reads}
+    before = {name: inputs.before[name] for name in reads}
+    run = Case(case.query, types, before, {name: [] if name in case.changed else before[name] for name in reads})
     found, wanted = change(spark, run, kept=case.state)
-    assert found == wanted, (rows, run.sql, run.steps)
+    assert found == wanted, (before, run.sql, run.steps)
