@@ -160,7 +160,7 @@ ANALYSIS: tuple[Fault, ...] = (
         "layers.py",
         "found[step.unit] = max([own, *(found[unit] for unit in step.upstream)])",
         "found[step.unit] = own",
-        tests=("tests/dag_factory/test_shape.py",),
+        tests=("tests/plan/test_layers.py", "tests/dag_factory/test_shape.py"),
     ),
     _PLAN.fault(
         "capture-definition-ignores-the-watermark",

@@ -1396,3 +1396,89 @@ FROM (
     SELECT 1
     FROM keys_1
     WHERE `__trickle_k0` <=> __trickle_p.`k` AND `__trickle_k1` <=> __trickle_p.`k`));
+
+-- title: distinct aggregate over a join
+-- changed: a, b
+SELECT a.s, count(DISTINCT b.w) AS n FROM a JOIN b ON a.k = b.k GROUP BY a.s;
+-- expect keys_1, computed once: the keys of the changed rows
+SELECT DISTINCT *
+FROM (
+  SELECT DISTINCT a.s AS `__trickle_k0`
+  FROM a_changes AS a JOIN b_after AS b ON a.k = b.k
+  UNION ALL
+  SELECT DISTINCT a.s AS `__trickle_k0`
+  FROM a_before AS a JOIN b_changes AS b ON a.k = b.k);
+-- expect change
+SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT a.s, count(DISTINCT b.w) AS n
+  FROM a_after AS a JOIN b_after AS b ON a.k = b.k
+  WHERE (EXISTS (
+    SELECT 1
+    FROM keys_1
+    WHERE `__trickle_k0` <=> (a.s)))
+  GROUP BY a.s)
+UNION ALL
+SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT *
+  FROM published AS __trickle_p
+  WHERE EXISTS (
+    SELECT 1
+    FROM keys_1
+    WHERE `__trickle_k0` <=> __trickle_p.`s`));
+
+-- title: distinct aggregate beside EXISTS
+-- changed: a, b
+SELECT s, count(DISTINCT v) AS n FROM a WHERE EXISTS (SELECT 1 FROM b WHERE b.k = a.k) GROUP BY s;
+-- expect keys_1, computed once: the keys of the changed rows
+SELECT DISTINCT *
+FROM (
+  SELECT DISTINCT s AS `__trickle_k0`
+  FROM a_changes AS a
+  WHERE (EXISTS (
+    SELECT 1
+    FROM b_after AS b
+    WHERE b.k = a.k))
+  UNION ALL
+  SELECT DISTINCT s AS `__trickle_k0`
+  FROM a_before AS a
+  WHERE (EXISTS (
+    SELECT 1
+    FROM b_after AS b
+    WHERE b.k = a.k)) AND ((EXISTS (
+    SELECT 1
+    FROM b_changes AS b
+    WHERE (b.k = a.k))))
+  UNION ALL
+  SELECT DISTINCT s AS `__trickle_k0`
+  FROM a_before AS a
+  WHERE (EXISTS (
+    SELECT 1
+    FROM b_before AS b
+    WHERE b.k = a.k)) AND ((EXISTS (
+    SELECT 1
+    FROM b_changes AS b
+    WHERE (b.k = a.k)))));
+-- expect change
+SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT s, count(DISTINCT v) AS n
+  FROM a_after AS a
+  WHERE (EXISTS (
+    SELECT 1
+    FROM b_after AS b
+    WHERE b.k = a.k)) AND (EXISTS (
+    SELECT 1
+    FROM keys_1
+    WHERE `__trickle_k0` <=> (s)))
+  GROUP BY s)
+UNION ALL
+SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT *
+  FROM published AS __trickle_p
+  WHERE EXISTS (
+    SELECT 1
+    FROM keys_1
+    WHERE `__trickle_k0` <=> __trickle_p.`s`));

@@ -240,3 +240,33 @@ FROM (
   SELECT *
   FROM published AS __trickle_p
   WHERE true);
+
+-- title: window over a join
+-- changed: a, b
+SELECT a.s, b.w, count(*) OVER (PARTITION BY a.s) AS n FROM a JOIN b ON a.k = b.k;
+-- expect keys_1, computed once: the keys of the changed rows
+SELECT DISTINCT *
+FROM (
+  SELECT DISTINCT a.s AS `__trickle_k0`
+  FROM a_changes AS a JOIN b_after AS b ON a.k = b.k
+  UNION ALL
+  SELECT DISTINCT a.s AS `__trickle_k0`
+  FROM a_before AS a JOIN b_changes AS b ON a.k = b.k);
+-- expect change
+SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT a.s, b.w, count(*) OVER (PARTITION BY a.s) AS n
+  FROM a_after AS a JOIN b_after AS b ON a.k = b.k
+  WHERE (EXISTS (
+    SELECT 1
+    FROM keys_1
+    WHERE `__trickle_k0` <=> (a.s))))
+UNION ALL
+SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT *
+  FROM published AS __trickle_p
+  WHERE EXISTS (
+    SELECT 1
+    FROM keys_1
+    WHERE `__trickle_k0` <=> __trickle_p.`s`));
