@@ -42,7 +42,8 @@ def stack(dags: Path, lake: SqlCatalog) -> Iterator[Stack]:
     home = dags.parent
     (home / "spark").mkdir()
     # It runs for minutes: to compile well takes longer than it saves.
-    defaults = f"{spark_defaults()}spark.driver.extraJavaOptions -XX:TieredStopAtLevel=1\n"
+    settings = "spark.driver.memory 2g\nspark.driver.extraJavaOptions -XX:TieredStopAtLevel=1\n"
+    defaults = f"{spark_defaults()}{settings}"
     (home / "spark" / "spark-defaults.conf").write_text(defaults)
     env = {
         "TRICKLE_HOME": str(home / "trickle"),

@@ -116,8 +116,8 @@ def _wait(cluster: Cluster, folder: Path, started: list[subprocess.Popen[bytes]]
         try:
             if cluster.state()["aliveworkers"] == 2:
                 return
-        except OSError:
-            pass
+        except (OSError, json.JSONDecodeError):
+            pass  # a master that is starting has its page before it has what it says in JSON
         time.sleep(0.2)
     raise AssertionError(f"the cluster did not come up:\n{_logs(folder)}")
 

@@ -1482,3 +1482,62 @@ FROM (
     SELECT 1
     FROM keys_1
     WHERE `__trickle_k0` <=> __trickle_p.`s`));
+
+-- title: hidden keys beside EXISTS
+-- changed: a, b
+SELECT count(*) AS n, max(v) AS m FROM a WHERE EXISTS (SELECT 1 FROM b WHERE b.k = a.k) GROUP BY s;
+-- expect keys_1, computed once: the keys of the changed rows
+SELECT DISTINCT *
+FROM (
+  SELECT DISTINCT s AS `__trickle_k0`
+  FROM a_changes AS a
+  WHERE (EXISTS (
+    SELECT 1
+    FROM b_after AS b
+    WHERE b.k = a.k))
+  UNION ALL
+  SELECT DISTINCT s AS `__trickle_k0`
+  FROM a_before AS a
+  WHERE (EXISTS (
+    SELECT 1
+    FROM b_after AS b
+    WHERE b.k = a.k)) AND ((EXISTS (
+    SELECT 1
+    FROM b_changes AS b
+    WHERE (b.k = a.k))))
+  UNION ALL
+  SELECT DISTINCT s AS `__trickle_k0`
+  FROM a_before AS a
+  WHERE (EXISTS (
+    SELECT 1
+    FROM b_before AS b
+    WHERE b.k = a.k)) AND ((EXISTS (
+    SELECT 1
+    FROM b_changes AS b
+    WHERE (b.k = a.k)))));
+-- expect change
+SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT count(*) AS n, max(v) AS m
+  FROM a_after AS a
+  WHERE (EXISTS (
+    SELECT 1
+    FROM b_after AS b
+    WHERE b.k = a.k)) AND (EXISTS (
+    SELECT 1
+    FROM keys_1
+    WHERE `__trickle_k0` <=> (s)))
+  GROUP BY s)
+UNION ALL
+SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT count(*) AS n, max(v) AS m
+  FROM a_before AS a
+  WHERE (EXISTS (
+    SELECT 1
+    FROM b_before AS b
+    WHERE b.k = a.k)) AND (EXISTS (
+    SELECT 1
+    FROM keys_1
+    WHERE `__trickle_k0` <=> (s)))
+  GROUP BY s);
