@@ -192,7 +192,7 @@ class DuckDBExecutor:
 
     def run(self, sql: str) -> duckdb.DuckDBPyConnection:
         """Runs DuckDB's own SQL."""
-        with _understood(sql):
+        with _unsupported_refused(sql):
             return self.connection.execute(sql)
 
     def _step(self, sql: str, about: str, *, kept: bool) -> str:
@@ -208,7 +208,7 @@ class DuckDBExecutor:
 
 
 @contextmanager
-def _understood(sql: str) -> Iterator[None]:
+def _unsupported_refused(sql: str) -> Iterator[None]:
     try:
         yield
     except _NOT_TAKEN as error:

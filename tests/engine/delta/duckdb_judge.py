@@ -113,7 +113,7 @@ class DuckDBJudge:
 
     def judge(self, text: str, before: Rows, after: Rows, *, state: bool = False) -> Verdict:
         """Refreshes a query from one change, with auxiliary state if that is asked for, and computes it anew."""
-        query, executor = _understood(text), self._executor()
+        query, executor = _parsed(text), self._executor()
         states = {name: self._states(executor, name, before[name], after[name]) for name in before}
         published = self._publish(executor, query, states)
         was = executor.rows(f"SELECT * FROM {published.rows}")
@@ -140,7 +140,7 @@ class DuckDBJudge:
 
     def explain(self, case: GoldenCase) -> str:
         """The SQL by which a change of a case is computed, as its file shows it."""
-        query = _understood(case.query)
+        query = _parsed(case.query)
         executor = self._executor(Names(case.query))
         assert executor.names is not None
         names = sorted({ref.name.lower() for ref in query.references})
@@ -245,7 +245,7 @@ def _shrinking(views: Views) -> Views:
     return Views(views.old, views.new, views.delta, types=views.types)
 
 
-def _understood(text: str) -> ParsedQuery:
+def _parsed(text: str) -> ParsedQuery:
     query = parse_query(text)
     assert query.problems == (), query.problems
     return query
