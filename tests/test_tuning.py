@@ -171,6 +171,18 @@ def test_a_session_is_interrupted_with_the_timeouts_of_the_record() -> None:
     assert seen == [2]
 
 
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"fixpoint_union_parts": 3}, "fixpoint_union_parts is at least 4, not 3"),
+        ({"lease_seconds": 0}, "lease_seconds is more than 0, not 0"),
+    ],
+)
+def test_a_value_that_cannot_work_is_refused(change: dict[str, float], message: str) -> None:
+    with pytest.raises(ValueError, match=message), tuned(**change):
+        pass
+
+
 # --- no test reaches past the record -----------------------------------------------------------------
 
 
