@@ -39,7 +39,7 @@ HOMES: dict[str, set[str]] = {
     "yaml": {"definition"},
 }
 
-#: Which part may use which other; errors, results, tick, clock and tuning are for all. Two straight lines:
+#: Which part may use which other; errors, results, tick, clock, tuning and identifiers are for all. Two straight lines:
 #: definition → algebra → analysis → plan → DAG, and pin → changes → delta → staged files → commit.
 PARTS: dict[str, set[str]] = {
     "__init__": {"api"},
@@ -48,6 +48,7 @@ PARTS: dict[str, set[str]] = {
     "tick": set(),
     "clock": set(),
     "tuning": set(),
+    "identifiers": set(),
     "alerts": set(),
     "provider_info": set(),
     "definition": set(),
@@ -74,7 +75,7 @@ PARTS: dict[str, set[str]] = {
     "plugin": {"definition"},
     "dag_factory": {"alerts", "dag_docs", "dag_tasks", "definition", "operators", "plan", "translator"},
 }
-FOR_ALL = {"errors", "results", "tick", "clock", "tuning"}
+FOR_ALL = {"errors", "results", "tick", "clock", "tuning", "identifiers"}
 
 #: What only an Airflow installation imports.
 WITH_AIRFLOW = ("dag_factory", "dag_tasks", "operators", "sensors", "hooks", "notifications", "plugin")

@@ -6,6 +6,8 @@ import re
 
 from sqlglot import exp
 
+from airflow_trickle.identifiers import unquote
+
 #: What sqlglot reads by a grammar of its own, and so without a place -> all names that lead there.
 _GRAMMARS: dict[type[exp.Expr], str] = {
     exp.ApproxQuantile: "approx_percentile|percentile_approx",
@@ -47,7 +49,7 @@ def call_of(node: exp.Expr, text: str) -> str | None:
             return None
         node.meta.update(start=found.start(), end=found.end() - 1)
     start, end = node.meta["start"], node.meta.get("end")
-    return None if end is None else text[start : end + 1].strip("`")
+    return None if end is None else unquote(text[start : end + 1])
 
 
 def _first_place(node: exp.Expr) -> int | None:

@@ -10,6 +10,7 @@ from airflow_trickle.algebra import nodes
 from airflow_trickle.algebra.building import Builder, Pending, Scope, offset_of
 from airflow_trickle.algebra.nodes import Node
 from airflow_trickle.algebra.syntax import QueryProblem
+from airflow_trickle.identifiers import fold
 
 
 def with_clause(builder: Builder, query: exp.Expr, scope: Scope, body: Callable[[Scope], Node]) -> Node:
@@ -21,7 +22,7 @@ def with_clause(builder: Builder, query: exp.Expr, scope: Scope, body: Callable[
     ctes: list[nodes.Cte] = []
     for definition in with_.expressions:
         cte = _cte(builder, definition, inner, recursive=bool(with_.args.get("recursive")))
-        inner[cte.name.casefold()] = cte
+        inner[fold(cte.name)] = cte
         ctes.append(cte)
     return nodes.With(offset_of(with_), tuple(ctes), body(inner))
 
@@ -32,7 +33,7 @@ def _cte(builder: Builder, definition: exp.Expr, scope: Scope, *, recursive: boo
     at = offset_of(definition.args["alias"])
     if not recursive:
         return nodes.Cte(at, name, columns, builder.query(definition.this, scope))
-    node = builder.query(definition.this, {**scope, name.casefold(): Pending(name, at)})
+    node = builder.query(definition.this, {**scope, fold(name): Pending(name, at)})
     if at in builder.recursive:
         node = _recursion(builder, at, name, node)
     return nodes.Cte(at, name, columns, node)

@@ -11,6 +11,7 @@ from sqlglot import exp
 from airflow_trickle.algebra.mutual_recursion import groups_of, names_of, problems_of
 from airflow_trickle.algebra.syntax import QueryProblem
 from airflow_trickle.algebra.top_with import TopWith, parse_recursive, top_with
+from airflow_trickle.identifiers import fold
 
 _STRANGE = re.compile(r"[^A-Za-z0-9_]")
 _ALL_OF = "SELECT * FROM "
@@ -98,15 +99,15 @@ def decompose(text: str, table: str, taken: Collection[str]) -> Decomposition | 
 
 
 def _new_names(top: TopWith, numbers: Iterable[int], table: str, taken: Iterable[str]) -> dict[int, str]:
-    used = {name.casefold() for name in taken}
+    used = {fold(name) for name in taken}
     names: dict[int, str] = {}
     for number in numbers:
         stem = name = f"{table}__{_STRANGE.sub('_', top.ctes[number].name)}"
         count = 1
-        while name.casefold() in used:
+        while fold(name) in used:
             count += 1
             name = f"{stem}_{count}"
-        used.add(name.casefold())
+        used.add(fold(name))
         names[number] = name
     return names
 

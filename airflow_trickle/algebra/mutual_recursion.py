@@ -9,6 +9,7 @@ from sqlglot import exp
 from airflow_trickle.algebra.base_case import always_empty
 from airflow_trickle.algebra.syntax import QueryProblem
 from airflow_trickle.algebra.top_with import TopWith, definition_of, parse_recursive, top_with
+from airflow_trickle.identifiers import fold
 
 
 def mutual_groups(text: str) -> tuple[tuple[str, ...], ...]:
@@ -91,9 +92,9 @@ def _nested(tree: exp.Expr, top: TopWith | None) -> Iterator[QueryProblem]:
 def _twice(top: TopWith) -> Iterator[QueryProblem]:
     seen: set[str] = set()
     for cte in top.ctes:
-        if cte.name.casefold() in seen:
+        if fold(cte.name) in seen:
             yield QueryProblem(cte.start, f"the CTE '{cte.name}' is defined twice.", "Rename one of them.")
-        seen.add(cte.name.casefold())
+        seen.add(fold(cte.name))
 
 
 def _without_base(top: TopWith, groups: Sequence[Sequence[int]]) -> Iterator[QueryProblem]:

@@ -20,6 +20,7 @@ from airflow_trickle.algebra.syntax import QueryProblem, refuse_sample
 from airflow_trickle.algebra.tokens import normal_form
 from airflow_trickle.algebra.tree import build_tree
 from airflow_trickle.algebra.walks import all_reads
+from airflow_trickle.identifiers import fold
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _PARAMETER = re.compile(r"\{\{|\$\{|[:@][A-Za-z_]|\?")
@@ -180,13 +181,13 @@ class _Reader:
         self._check_extras(table, parts[0])
         start, end = parts[0].meta["start"], parts[-1].meta["end"] + 1
         bare = self._text[parts[-1].meta["start"] : end]
-        plain = _PLAIN.fullmatch(bare) and bare.casefold() not in _NO_ALIAS
+        plain = _PLAIN.fullmatch(bare) and fold(bare) not in _NO_ALIAS
         quoted = bare if plain or bare.startswith("`") else f"`{bare}`"
         self._references[start] = TableRef(names, start, end, None if table.args.get("alias") else quoted)
 
     def _is_cte(self, table: exp.Expr, name: str, identifier: exp.Expr) -> bool:
         """Whether the name is a CTE's, seen from inside out; a later one of WITH RECURSIVE is refused."""
-        seen = cte_seen(table, name.casefold())
+        seen = cte_seen(table, fold(name))
         if seen is not None and seen.later:
             self._refuse(
                 identifier,
@@ -215,7 +216,7 @@ class _Reader:
 
     def _column(self, column: exp.Expr) -> None:
         parts = column.parts if isinstance(column, exp.Column) else []
-        if len(parts) == 1 and parts[0].name.casefold() in BARE and not parts[0].args.get("quoted"):
+        if len(parts) == 1 and fold(parts[0].name) in BARE and not parts[0].args.get("quoted"):
             self._survey.named(column, parts[0].name, parts[0].meta.get("start", 0))
         if len(parts) > 2:
             self._columns.append((parts[0].name, parts[1].name, parts[0].meta.get("start", 0)))
@@ -243,7 +244,7 @@ class _Reader:
         self._problems.append(QueryProblem(found.start() if found else 0, message, "Write the value itself."))
 
     def _function(self, node: exp.Expr) -> None:
-        name = str(node.this).casefold()
+        name = fold(str(node.this))
         if name in _HIDING:
             self._refuse(
                 node,

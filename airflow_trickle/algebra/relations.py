@@ -10,6 +10,7 @@ from airflow_trickle.algebra.ctes import with_clause
 from airflow_trickle.algebra.nodes import JoinKind, Node
 from airflow_trickle.algebra.predicates import filtered, subquery_of
 from airflow_trickle.algebra.scalars import Scalar
+from airflow_trickle.identifiers import fold
 
 _TABLE_PARTS = frozenset(["this", "db", "catalog", "alias", "joins", "laterals", "pivots", "hints"])
 _SUBQUERY_PARTS = frozenset(["this", "alias", "joins", "laterals", "pivots", "with_", "order", "limit", "offset"])
@@ -82,7 +83,7 @@ def _table(builder: Builder, table: exp.Table, scope: Scope) -> Node:
     strange = unknown_parts(table, _TABLE_PARTS)
     start = offset_of(parts[0])
     name = ".".join(part.name for part in parts)
-    found = scope.get(name.casefold()) if len(parts) == 1 else None
+    found = scope.get(fold(name)) if len(parts) == 1 else None
     if isinstance(found, Pending):
         builder.recursive.add(found.at)
         tree: Node = nodes.SelfReference(start, found.name, found.at, alias)
@@ -102,7 +103,7 @@ def _table_function(builder: Builder, table: exp.Table) -> Node:
 def _unknown_rows(builder: Builder, item: exp.Expr, call: exp.Expr) -> Node | None:
     """An opaque part for a function in FROM that is not Spark's own; None for the others."""
     name = str(call.this) if isinstance(call, exp.Anonymous) else builder.survey.written(call)
-    if name is None or name.casefold() in functions.TABLE_FUNCTIONS:
+    if name is None or fold(name) in functions.TABLE_FUNCTIONS:
         return None
     return builder.opaque(item, f"{name}() in FROM is not one of Spark's own functions", ())
 
@@ -121,7 +122,7 @@ def _lateral_view(builder: Builder, tree: Node, view: exp.Expr) -> Node:
     strange = unknown_parts(view, _LATERAL_PARTS)
     call = view.this
     name = str(call.this) if isinstance(call, exp.Anonymous) else builder.survey.written(call)
-    unknown = name is not None and name.casefold() not in functions.GENERATORS
+    unknown = name is not None and fold(name) not in functions.GENERATORS
     if strange or unknown:
         what = f"{name}()" if unknown else strange[0].upper()
         return builder.opaque(view, f"{what} of LATERAL VIEW is not understood", (tree,))

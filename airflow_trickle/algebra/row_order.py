@@ -7,6 +7,7 @@ from collections.abc import Callable
 from sqlglot import exp
 
 from airflow_trickle.algebra import functions
+from airflow_trickle.identifiers import fold
 
 #: What a function may be wrapped in before OVER: FILTER, IGNORE NULLS, WITHIN GROUP.
 WRAPPINGS = (exp.Filter, exp.IgnoreNulls, exp.RespectNulls, exp.WithinGroup)
@@ -17,7 +18,7 @@ _BY_TIES = "orders by something else than what it lists, and rows that are equal
 
 def why_unordered(call: exp.Expr, name: str) -> str | None:
     """Why an aggregate over the same rows may answer differently; None if it does not."""
-    if name.casefold() not in functions.ORDER_DEPENDENT:
+    if fold(name) not in functions.ORDER_DEPENDENT:
         return None
     if isinstance(call, exp.GroupConcat) and isinstance(call.this, exp.Order):
         listed = call.this.this
@@ -36,7 +37,7 @@ def why_window_unordered(window: exp.Expr, written: Callable[[exp.Expr], str | N
     call = window.this
     while isinstance(call, WRAPPINGS):
         call = call.this
-    name = (written(call) or "").casefold()
+    name = fold(written(call) or "")
     definition = _definition(window)
     if definition.args.get("order") is not None:
         return None
@@ -47,9 +48,9 @@ def why_window_unordered(window: exp.Expr, written: Callable[[exp.Expr], str | N
 def _definition(window: exp.Expr) -> exp.Expr:
     """What stands in OVER, or behind the name of it in the WINDOW clause."""
     select = window.find_ancestor(exp.Select)
-    named = {one.this.name.casefold(): one for one in (select.args.get("windows") or () if select else ())}
+    named = {fold(one.this.name): one for one in (select.args.get("windows") or () if select else ())}
     # Each name once: two that name each other would have no end.
-    while window.alias and (found := named.pop(window.alias.casefold(), None)) is not None:
+    while window.alias and (found := named.pop(fold(window.alias), None)) is not None:
         window = found
     return window
 

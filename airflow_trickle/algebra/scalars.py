@@ -7,6 +7,7 @@ from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import ErrorLevel
 
 from airflow_trickle.algebra import functions
+from airflow_trickle.identifiers import fold
 
 _SPARK = Dialect.get_or_raise("spark")
 #: Where a subquery was lifted out of an expression, its ``meta`` holds the name that stands for it.
@@ -50,7 +51,7 @@ class Scalar:
             return str(node.this).upper()
         names = node.sql_names() if isinstance(node, exp.Func) else [node.key]
         # The parser's own name may be that of another database.
-        sparks = (name for name in names if name.casefold() in functions.KNOWN)
+        sparks = (name for name in names if fold(name) in functions.KNOWN)
         return _NAMES.get(names[0]) or next(sparks, names[0]).upper()
 
     @property

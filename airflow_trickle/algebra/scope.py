@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
+from airflow_trickle.identifiers import fold
+
 
 @dataclass(frozen=True)
 class SeenCte:
@@ -42,7 +44,7 @@ def _look(with_: exp.Expr, name: str, inside: exp.Expr | None) -> SeenCte | None
     for cte in ctes:
         if cte is inside and not recursive:
             return None
-        if cte.alias.casefold() == name:
+        if fold(cte.alias) == name:
             return SeenCte(cte, later)
         later = later or cte is inside
     return None

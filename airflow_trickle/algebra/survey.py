@@ -14,6 +14,7 @@ from airflow_trickle.algebra import functions
 from airflow_trickle.algebra.calls import call_of
 from airflow_trickle.algebra.parsing import QUERIES
 from airflow_trickle.algebra.row_order import WRAPPINGS, why_unordered, why_window_unordered
+from airflow_trickle.identifiers import fold
 
 #: An aggregate in one of these is that of a query around it.
 _NO_AGGREGATES = ("where", "joins", "from_")
@@ -105,7 +106,7 @@ class Survey:
             name = self.written(node)
             why = None if name is None else why_unordered(node, name)
             if name is not None and why is not None:
-                self.doubts.append(Doubt(node.meta["start"], name.casefold(), why))
+                self.doubts.append(Doubt(node.meta["start"], fold(name), why))
 
     def any_(self, node: exp.Expr) -> None:
         """ANY: of a query it compares, behind LIKE it lists patterns, else it is an aggregate."""
@@ -122,7 +123,7 @@ class Survey:
         found = why_window_unordered(node, self.written)
         if found is not None:
             call, why = found
-            self.doubts.append(Doubt(call.meta.get("start", offset), (self.written(call) or call.key).casefold(), why))
+            self.doubts.append(Doubt(call.meta.get("start", offset), fold(self.written(call) or call.key), why))
 
     def generator(self, node: exp.Expr) -> None:
         """A function that makes rows; in FROM and LATERAL VIEW it is a relation of its own."""
@@ -154,7 +155,7 @@ class Survey:
     def literal(self, node: exp.Expr, offset: int) -> None:
         """A string such as 'today': where Spark makes a date of it, written so or not, it means the current one."""
         if node.args.get("is_string") and isinstance(node.parent, (exp.Func, exp.Predicate)):
-            word = node.name.strip().casefold().partition(" ")[0]
+            word = fold(node.name.strip()).partition(" ")[0]
             if word in functions.CLOCK_WORDS:
                 why = f"is what '{word}' means as a date or time, and depends on when it runs"
                 self.doubts.append(Doubt(offset, "current_timestamp", why))
@@ -166,7 +167,7 @@ class Survey:
     def called(self, node: exp.Expr, offset: int) -> None:
         """A function that the parser knows, maybe of another database."""
         name = self.written(node)
-        if name is not None and (_schema_of(node) or name.casefold() not in functions.KNOWN):
+        if name is not None and (_schema_of(node) or fold(name) not in functions.KNOWN):
             self.named(node, name, offset)
         elif isinstance(node, exp.AggFunc):
             self.aggregate(node)
@@ -183,7 +184,7 @@ class Survey:
     def named(self, node: exp.Expr, name: str, offset: int) -> None:
         """Any other function, by its name."""
         # With a schema before it, it is not Spark's own, whatever its name.
-        key = f"{_schema_of(node)}{name}".casefold()
+        key = fold(f"{_schema_of(node)}{name}")
         why = functions.NON_DETERMINISTIC.get(key) or functions.MERGING.get(key)
         if why is not None:
             self.doubts.append(Doubt(offset, key, why))
@@ -236,7 +237,7 @@ def _is_relation(node: exp.Expr) -> bool:
 
 def _name(node: exp.Expr) -> str:
     names = type(node).sql_names() if isinstance(node, exp.Func) else []
-    return next((name.casefold() for name in names if name.casefold() in functions.NON_DETERMINISTIC), node.key)
+    return next((fold(name) for name in names if fold(name) in functions.NON_DETERMINISTIC), node.key)
 
 
 _DOUBTFUL: tuple[type[exp.Expr], ...] = (

@@ -8,6 +8,7 @@ from typing import Protocol
 from sqlglot import Token, TokenType
 
 from airflow_trickle.algebra.syntax import QueryProblem
+from airflow_trickle.identifiers import unquote
 
 _STARTS = {TokenType.SELECT, TokenType.WITH, TokenType.FROM, TokenType.VALUES, TokenType.L_PAREN}
 #: Two spellings of one operator.
@@ -83,7 +84,7 @@ def normal_form(
         if span is not None and start >= span.start:
             if start == span.start:
                 # A bare name is its own alias: `FROM orders` is `FROM orders AS orders`.
-                words.append(_REFERENCE if span.alias is None else f"{_REFERENCE}\n{span.alias.strip('`')}")
+                words.append(_REFERENCE if span.alias is None else f"{_REFERENCE}\n{unquote(span.alias)}")
             if index == last or tokens[index + 1].start >= span.end:
                 span = next(spans, None)
             continue

@@ -11,6 +11,7 @@ from sqlglot import Token, TokenType, exp
 
 from airflow_trickle.algebra.parsing import Statement, parse_statement
 from airflow_trickle.algebra.scope import cte_seen
+from airflow_trickle.identifiers import fold
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -56,7 +57,7 @@ class TopWith:
 
 def parse_recursive(text: str) -> Statement | None:
     """A query that says RECURSIVE somewhere; None if it does not, or if it does not parse, which others tell."""
-    if "recursive" not in text.casefold():
+    if "recursive" not in fold(text):
         return None
     statement = parse_statement(text)
     return statement if isinstance(statement, Statement) else None
@@ -83,7 +84,7 @@ def definition_of(table: exp.Expr) -> exp.Expr | None:
     """The CTE that a table of the tree stands for, or None."""
     if not _is_read(table) or len(table.parts) > 1:
         return None
-    seen = cte_seen(table, table.name.casefold())
+    seen = cte_seen(table, fold(table.name))
     return None if seen is None else seen.definition
 
 

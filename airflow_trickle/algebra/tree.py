@@ -20,6 +20,7 @@ from airflow_trickle.algebra.scalars import Scalar
 from airflow_trickle.algebra.survey import Facts, Survey
 from airflow_trickle.algebra.syntax import QueryProblem
 from airflow_trickle.algebra.walks import depth
+from airflow_trickle.identifiers import fold
 
 Build = Callable[[Builder, exp.Expr, Scope], Node]
 
@@ -176,8 +177,8 @@ def _key_by_alias(select: exp.Expr, facts: Facts) -> str | None:
     if group is None or not facts.subqueries.get("expressions"):
         return None
     columns = [one.find_ancestor(exp.Alias) for one in facts.subqueries["expressions"]]
-    aliases = {column.alias.casefold() for column in columns if column is not None and column.parent is select}
-    return next((key.name for key in group.find_all(exp.Column) if key.name.casefold() in aliases), None)
+    aliases = {fold(column.alias) for column in columns if column is not None and column.parent is select}
+    return next((key.name for key in group.find_all(exp.Column) if fold(key.name) in aliases), None)
 
 
 def _projected(

@@ -8,6 +8,7 @@ from airflow_trickle.analysis.graph import Problems
 from airflow_trickle.analysis.names import written
 from airflow_trickle.definition.records import PipelineDef, SourceDef
 from airflow_trickle.errors import Position, Problem
+from airflow_trickle.identifiers import fold
 
 
 def check_captures(pipelines: Iterable[PipelineDef], context: Iterable[PipelineDef], problems: Problems) -> None:
@@ -17,15 +18,15 @@ def check_captures(pipelines: Iterable[PipelineDef], context: Iterable[PipelineD
     tables: dict[str, Position] = {}
     for pipeline in everywhere:
         for known in written(pipeline):
-            tables.setdefault(known.identifier.casefold(), known.declared_at)
+            tables.setdefault(fold(known.identifier), known.declared_at)
     captured: dict[str, list[SourceDef]] = {}
     for pipeline in everywhere:
         for source in pipeline.sources:
             if source.capture is not None:
-                captured.setdefault(source.identifier.casefold(), []).append(source)
+                captured.setdefault(fold(source.identifier), []).append(source)
     for pipeline in pipelines:
         for source in pipeline.sources:
-            key = source.identifier.casefold()
+            key = fold(source.identifier)
             if source.capture is not None:
                 problems[pipeline.file] += _problems(source, tables.get(key), captured[key])
 

@@ -16,6 +16,7 @@ from airflow_trickle.analysis.places import place_of
 from airflow_trickle.analysis.strata import EdgeType
 from airflow_trickle.definition.words import listed
 from airflow_trickle.errors import Position, Problem
+from airflow_trickle.identifiers import fold
 
 
 @dataclass(frozen=True)
@@ -180,7 +181,7 @@ class _Cycle:
             scans = {
                 ref.start
                 for ref, known in zip(node.query.references, node.reads, strict=True)
-                if known is not None and known.identifier.casefold() in self._by_key
+                if known is not None and fold(known.identifier) in self._by_key
             }
             tree = parse_query(node.table.sql.text).tree
             if tree is None or not stays_empty(tree, scans.__contains__):

@@ -10,6 +10,7 @@ from airflow_trickle.analysis.monotonicity import Read, outermost_aggregate, rea
 from airflow_trickle.analysis.names import Known
 from airflow_trickle.analysis.places import place_of
 from airflow_trickle.analysis.strata import EdgeType
+from airflow_trickle.identifiers import fold
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ def edges_of(query: ParsedQuery, reads: tuple[Known | None, ...], improving: Col
     for ref, known in zip(query.references, reads, strict=True):
         if known is None:
             continue
-        key = known.identifier.casefold()
+        key = fold(known.identifier)
         read = (better if key in improving else found).get(ref.start)
         edge = _edge(key, ref.start, read, query, "improves values" if key in improving else "adds rows")
         old = edges.get(key)

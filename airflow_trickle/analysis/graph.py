@@ -11,6 +11,7 @@ from airflow_trickle.analysis.modes import Obstacle, is_recursive, obstacles_of_
 from airflow_trickle.analysis.names import Known, Names, StreamTables, UnknownName, written
 from airflow_trickle.definition.records import PipelineDef, TableDef
 from airflow_trickle.errors import Problem
+from airflow_trickle.identifiers import fold
 
 #: File of a pipeline -> what is wrong with it beyond its YAML.
 Problems = dict[str, list[Problem]]
@@ -74,7 +75,7 @@ def _node(file: str, table: TableDef, names: Names, problems: list[Problem]) -> 
             problems.append(Problem(table.sql.position(ref.start), whose + error.message, error.hint))
     node = Node(
         file,
-        table.identifier.casefold(),
+        fold(table.identifier),
         table,
         # Trees are large, and everything that is asked of them is known now.
         replace(query, tree=None, statement=None),
@@ -92,13 +93,13 @@ def _qualified_columns(node: Node) -> Iterable[Problem]:
     if not node.query.qualified_columns:
         return
     full_names = {
-        name.casefold()
+        fold(name)
         for ref, known in zip(node.query.references, node.reads, strict=True)
         if ref.alias is not None and known is not None
         for name in (ref.name, f"{known.identifier.rpartition('.')[0]}.{ref.parts[-1]}")
     }
     for namespace, table, offset in node.query.qualified_columns:
-        if f"{namespace}.{table}".casefold() in full_names:
+        if fold(f"{namespace}.{table}") in full_names:
             yield Problem(
                 node.table.sql.position(offset),
                 f"stream table '{node.table.name}': a column is named with the namespace of its table, "
@@ -111,7 +112,7 @@ def _check_pipeline_names(pipelines: Sequence[PipelineDef], problems: Problems) 
     by_name: dict[str, list[PipelineDef]] = {}
     for pipeline in pipelines:
         if pipeline.name:
-            by_name.setdefault(pipeline.name.casefold(), []).append(pipeline)
+            by_name.setdefault(fold(pipeline.name), []).append(pipeline)
     for same in by_name.values():
         for pipeline in same if len(same) > 1 else ():
             other = next(one for one in same if one is not pipeline)
@@ -123,7 +124,7 @@ def _check_identifiers(pipelines: Sequence[PipelineDef], problems: Problems) -> 
     places: dict[str, list[Known]] = {}
     for pipeline in pipelines:
         for known in written(pipeline):
-            places.setdefault(known.identifier.casefold(), []).append(known)
+            places.setdefault(fold(known.identifier), []).append(known)
     for same in places.values():
         for known in same:
             other = next((one for one in same if one.writer != known.writer), None)

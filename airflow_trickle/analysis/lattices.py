@@ -14,6 +14,7 @@ from airflow_trickle.analysis.edges import edges_of
 from airflow_trickle.analysis.graph import Node, Problems
 from airflow_trickle.analysis.strata import EdgeType
 from airflow_trickle.errors import Problem
+from airflow_trickle.identifiers import fold
 
 
 @dataclass(frozen=True)
@@ -103,9 +104,9 @@ def _wrong_uses(read: _Read, known: Mapping[str, Member]) -> tuple[QueryProblem,
     if read.query.statement is None:
         return ()
     at = {
-        ref.start: known[table.identifier.casefold()]
+        ref.start: known[fold(table.identifier)]
         for ref, table in zip(read.node.query.references, read.node.reads, strict=True)
-        if table is not None and table.identifier.casefold() in known
+        if table is not None and fold(table.identifier) in known
     }
     return check_uses(read.query.statement.tree, read.node.table.name, read.shape, at)
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from airflow_trickle.definition.records import PipelineDef
 from airflow_trickle.definition.words import listed, nearest
 from airflow_trickle.errors import Position
+from airflow_trickle.identifiers import fold
 from airflow_trickle.plan.steps import InputKind
 
 
@@ -42,12 +43,12 @@ class StreamTables:
         for pipeline in pipelines:
             for known in written(pipeline):
                 # The first in the order of files wins; that there are two is a problem of its own.
-                if self.by_identifier.setdefault(known.identifier.casefold(), known) is known:
-                    self._by_name.setdefault(known.name.casefold(), []).append(known)
+                if self.by_identifier.setdefault(fold(known.identifier), known) is known:
+                    self._by_name.setdefault(fold(known.name), []).append(known)
 
     def named(self, name: str) -> list[Known]:
         """The stream tables of that bare name."""
-        return self._by_name.get(name.casefold(), [])
+        return self._by_name.get(fold(name), [])
 
     @property
     def names(self) -> Iterator[str]:
@@ -70,7 +71,7 @@ class Names:
         self._by_identifier: dict[str, Known] = {}
         self._hints: dict[str, str] = {}
         for source in pipeline.sources:
-            writer = everywhere.by_identifier.get(source.identifier.casefold())
+            writer = everywhere.by_identifier.get(fold(source.identifier))
             self._add(source.name, self._declared(source.name, source.identifier, source.at, writer))
         for known in written(pipeline):
             self._add(known.name, known)
@@ -84,8 +85,8 @@ class Names:
         return Known(name, writer.identifier, InputKind.EXTERNAL, at, writer.writer)
 
     def _add(self, name: str, known: Known) -> None:
-        self._own.setdefault(name.casefold(), known)
-        self._by_identifier.setdefault(known.identifier.casefold(), known)
+        self._own.setdefault(fold(name), known)
+        self._by_identifier.setdefault(fold(known.identifier), known)
 
     def find(self, parts: tuple[str, ...]) -> Known:
         """The table of that name; raises `UnknownName` if there is none, or more than one."""
@@ -96,14 +97,14 @@ class Names:
                 f"the name '{'.'.join(parts)}' has {len(parts)} parts, but must be name or namespace.name.",
                 "The catalog is set by `catalog`; declare other tables under `sources`.",
             )
-        identifier = ".".join(parts).casefold()
+        identifier = fold(".".join(parts))
         known = self._by_identifier.get(identifier)
         if known is None:
             known = _external(self._everywhere.by_identifier.get(identifier))
         return known or self._give_up(".".join(parts))
 
     def _find_bare(self, name: str) -> Known:
-        known = self._own.get(name.casefold())
+        known = self._own.get(fold(name))
         if known is not None:
             return known
         others = self._everywhere.named(name)

@@ -11,6 +11,7 @@ from airflow_trickle.blocks.cursor import Cursor
 from airflow_trickle.blocks.expressions import conjuncts
 from airflow_trickle.blocks.parse import Blocks
 from airflow_trickle.blocks.shapes import Span
+from airflow_trickle.identifiers import fold, unquote
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ def word_or_column(blocks: Blocks, span: Span) -> ColumnName | None:
     cursor = blocks.cursor(span)
     if cursor.kind is TokenType.VAR and cursor.at + 1 == cursor.end:
         word = blocks.slice(span)
-        return ColumnName(word, word.casefold(), None)
+        return ColumnName(word, fold(word), None)
     return column_of(blocks, span)
 
 
@@ -55,7 +56,7 @@ def _column(cursor: Cursor) -> ColumnName | None:
     names: list[str] = []
     begin = cursor.at
     while not cursor.done and cursor.is_name():
-        names.append(cursor.name().strip("`").casefold())
+        names.append(fold(unquote(cursor.name())))
         if cursor.kind is not TokenType.DOT:
             break
         cursor.take(TokenType.DOT)

@@ -9,6 +9,7 @@ from sqlglot import TokenType
 from airflow_trickle.blocks.cursor import QUERY_STARTS, Cursor
 from airflow_trickle.blocks.parse import Blocks
 from airflow_trickle.blocks.shapes import Call, NotInBlocks, Span, Subquery
+from airflow_trickle.identifiers import fold, unquote
 
 _NO_PLAIN_AND = {TokenType.OR, TokenType.CASE}
 #: Names that mean functions wherever no column is called so; only then is a query around a subquery asked for them.
@@ -22,7 +23,7 @@ def folded(blocks: Blocks, span: Span) -> str:
     """An expression without layout and case, to be compared with another."""
     cursor = blocks.cursor(span)
     words = (blocks.text[token.start : token.end + 1] for token in cursor.tokens[cursor.at : cursor.end])
-    return " ".join(word if "'" in word or '"' in word else word.casefold() for word in words)
+    return " ".join(word if "'" in word or '"' in word else fold(word) for word in words)
 
 
 def is_one_word(blocks: Blocks, span: Span) -> bool:
@@ -132,10 +133,10 @@ def window_of(blocks: Blocks, call: Call, windows: Span | None) -> Span:
     """What stands in the OVER of a call, or in the definition of the window that it names."""
     if call.over is not None:
         return call.over
-    name = (call.window or "").strip("`").casefold()
+    name = fold(unquote(call.window or ""))
     if windows is not None:
         for part in blocks.cursor(windows).split():
-            if part.name().strip("`").casefold() == name and part.take(TokenType.ALIAS):
+            if fold(unquote(part.name())) == name and part.take(TokenType.ALIAS):
                 return part.span
     raise NotInBlocks(f"the window '{name}' is not understood", call.span.start)
 

@@ -27,6 +27,7 @@ from airflow_trickle.blocks.shapes import (
     Subquery,
     SubqueryKind,
 )
+from airflow_trickle.identifiers import fold, unquote
 
 _SETS = {
     TokenType.UNION: SetKind.UNION,
@@ -98,7 +99,7 @@ class Blocks:
         if recursive and not self.recursion:
             raise NotInBlocks("WITH RECURSIVE is brought to its fixed point in full", cursor.span.start)
         while True:
-            name = cursor.name().strip("`").casefold()
+            name = fold(unquote(cursor.name()))
             columns = ""
             if cursor.kind is TokenType.L_PAREN:
                 columns = self.slice(cursor.inside().span)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from airflow_trickle.errors import SettingsError, TrickleError
+from airflow_trickle.identifiers import fold
 
 if TYPE_CHECKING:
     from airflow_trickle.lakehouse.catalog import Lakehouse
@@ -112,8 +113,8 @@ def matching(identifiers: Iterable[str], name: str) -> str | None:
     known = list(identifiers)
     if name in known:
         return name
-    wanted = name.casefold()
-    found = [one for one in known if wanted in (one.casefold(), one.rpartition(".")[2].casefold())]
+    wanted = fold(name)
+    found = [one for one in known if wanted in (fold(one), fold(one.rpartition(".")[2]))]
     if len(found) > 1:
         raise UnknownTable(f"There are several tables '{name}': {', '.join(found)}. Use one of these.")
     return found[0] if found else None

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from airflow_trickle.definition.words import nearest, shortened
+from airflow_trickle.identifiers import fold
 
 #: A column as it is written: a word, or anything between backticks.
 _COLUMN = r"(?:[^\s`(),]+|`(?:[^`]|``)+`)"
@@ -110,7 +111,7 @@ def parse_column(text: str, what: str = "the name of a column") -> str:
 
 def refuse_twice(columns: Sequence[str]) -> None:
     """Raises `NotALayout` if a column comes twice, whatever its case."""
-    folded = [name.casefold() for name in columns]
+    folded = [fold(name) for name in columns]
     for at, name in enumerate(columns):
         if folded[at] in folded[:at]:
             raise NotALayout(f"column '{name}' is given twice.", "Keep one of them.")

@@ -25,6 +25,7 @@ from airflow_trickle.definition.source_model import SourceModel
 from airflow_trickle.definition.sql_text import SqlText
 from airflow_trickle.definition.words import given, nearest
 from airflow_trickle.errors import Problem
+from airflow_trickle.identifiers import fold
 
 
 class PipelineFile:
@@ -145,7 +146,7 @@ class PipelineFile:
             ("stream_tables", "stream table", model.stream_tables),
         ):
             for name in names:
-                other_kind, other = seen.setdefault(name.casefold(), (kind, name))
+                other_kind, other = seen.setdefault(fold(name), (kind, name))
                 if other == name and other_kind == kind:
                     continue
                 if other_kind != kind:

@@ -9,21 +9,10 @@ from pydantic import BeforeValidator, WithJsonSchema
 
 from airflow_trickle.definition.schedules import parse_duration
 from airflow_trickle.definition.source_options import looks_secret
+from airflow_trickle.definition.spark_settings import is_performance
 from airflow_trickle.definition.values import must, refuse
 
 _SETTING = re.compile(r"spark\.[A-Za-z0-9_.\-]+")
-#: Settings that decide what rows a query gives, or whether files are read and written right.
-_OURS = frozenset(
-    {
-        "spark.sql.session.timeZone",
-        "spark.sql.ansi.enabled",
-        "spark.sql.ansi.relationPrecedence",
-        "spark.sql.caseSensitive",
-        "spark.sql.files.ignoreMissingFiles",
-        "spark.sql.files.ignoreCorruptFiles",
-    }
-)
-_OUR_PREFIXES = ("spark.sql.parquet.", "spark.sql.legacy.", "spark.connect.", "spark.driver.", "spark.executor.")
 
 
 def _whole(value: Any) -> int:
@@ -54,10 +43,11 @@ def _spark_conf(value: Any) -> dict[str, str]:
 def _setting(key: Any) -> str:
     if not isinstance(key, str) or not _SETTING.fullmatch(key):
         refuse(f"'{key}' is no setting of Spark.", "Their names begin with spark.")
-    if key in _OURS or key.startswith(_OUR_PREFIXES):
+    if not is_performance(key):
         refuse(
-            f"the setting '{key}' cannot be given for one table: it decides what rows are, or belongs to the server.",
-            "Leave it out; some of these can be set for all tables in the connection's `conf`.",
+            f"the setting '{key}' cannot be given for one table: only settings that change how fast a query runs can, "
+            f"such as spark.sql.shuffle.partitions; this one may decide what rows are, or belongs to the server.",
+            "Leave it out, or set it for all tables in the connection's `conf`.",
         )
     return key
 

@@ -6,6 +6,8 @@ import difflib
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from airflow_trickle.identifiers import fold
+
 _LONGEST = 60
 
 
@@ -15,14 +17,14 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     >>> nearest("quary", ["query", "query_file", "owner"])
     'query'
     """
-    by_folded = {candidate.casefold(): candidate for candidate in sorted(known, reverse=True)}
-    found = difflib.get_close_matches(name.casefold(), by_folded, n=1, cutoff=0.7)
+    by_folded = {fold(candidate): candidate for candidate in sorted(known, reverse=True)}
+    found = difflib.get_close_matches(fold(name), by_folded, n=1, cutoff=0.7)
     return by_folded[found[0]] if found else None
 
 
 def choice_of(text: str, allowed: Sequence[str]) -> str | None:
     """The allowed word that ``text`` spells, whatever its case, or None."""
-    return next((word for word in allowed if word.casefold() == text.casefold()), None)
+    return next((word for word in allowed if fold(word) == fold(text)), None)
 
 
 def listed(words: Sequence[str], last: str = "and") -> str:

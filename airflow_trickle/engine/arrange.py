@@ -23,7 +23,7 @@ from pyiceberg.transforms import (
 )
 from pyiceberg.types import DateType, DecimalType, IcebergType, NestedField, StringType, TimestamptzType
 
-from airflow_trickle.engine.zset import quoted
+from airflow_trickle.identifiers import fold, quote
 from airflow_trickle.lakehouse.commit import Target
 from airflow_trickle.lakehouse.partition_values import partition_numbers
 from airflow_trickle.lakehouse.partitions import sources_of
@@ -46,7 +46,7 @@ def arranged(rows: DataFrame, target: Target, *, one_task: bool) -> tuple[DataFr
     if target.spec.fields:
         folders = [_folder_column(target.schema)]
         rows = rows.select("*", F.expr(_folder_of_row(target)).alias(folders[0]))
-    keys = [F.col(quoted(name)) for name in (*folders, *target.order)]
+    keys = [F.col(quote(name)) for name in (*folders, *target.order)]
     if one_task:
         rows = rows.coalesce(1)
     elif target.order:
@@ -58,7 +58,7 @@ def arranged(rows: DataFrame, target: Target, *, one_task: bool) -> tuple[DataFr
 
 def _folder_column(schema: Schema) -> str:
     """A name that no column has; Spark takes folders that begin with _ or . for hidden ones."""
-    taken = {field.name.casefold() for field in schema.fields}
+    taken = {fold(field.name) for field in schema.fields}
     return next(name for name in ("partition", *(f"partition{n}" for n in range(len(taken)))) if name not in taken)
 
 
@@ -72,7 +72,7 @@ def _folder_of_row(target: Target) -> str:
 
 def _part(field: PartitionField, source: NestedField) -> str:
     """With its length in front: what follows can then not be taken for a part of it."""
-    name = quoted(source.name)
+    name = quote(source.name)
     text = f"CAST({_value(field, source.field_type, name)} AS STRING)"
     return f"IF({name} IS NULL, 'n', concat('v', octet_length({text}), ':', {text}))"
 

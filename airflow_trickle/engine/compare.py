@@ -12,7 +12,8 @@ from pyiceberg.schema import Schema
 from pyiceberg.types import DoubleType, FloatType
 
 from airflow_trickle.engine.full import difference, shaped
-from airflow_trickle.engine.zset import RESERVED, WEIGHT, columns, quoted
+from airflow_trickle.engine.zset import RESERVED, WEIGHT, columns
+from airflow_trickle.identifiers import quote
 from airflow_trickle.lakehouse.commit import Target
 from airflow_trickle.results import DifferentRow
 
@@ -67,7 +68,7 @@ def _marked(delta: DataFrame, schema: Schema) -> DataFrame:
     floats = [field.name for field in schema.fields if isinstance(field.field_type, (FloatType, DoubleType))]
     if not floats:
         return delta.withColumn(_ROUNDED, F.lit(False))
-    others = [F.col(quoted(field.name)) for field in schema.fields if field.name not in floats]
+    others = [F.col(quote(field.name)) for field in schema.fields if field.name not in floats]
     # A row of numbers alone: a constant, since Spark warns of windows without a partition.
     alike = Window.partitionBy(*(others or [F.lit(0)]))
     weight = F.col(WEIGHT)
@@ -75,8 +76,8 @@ def _marked(delta: DataFrame, schema: Schema) -> DataFrame:
     near = (
         _near(
             # With one row of each sign the greatest value is the only one, or NULL.
-            F.max(F.when(weight > 0, F.col(quoted(name)))).over(alike),
-            F.max(F.when(weight < 0, F.col(quoted(name)))).over(alike),
+            F.max(F.when(weight > 0, F.col(quote(name)))).over(alike),
+            F.max(F.when(weight < 0, F.col(quote(name)))).over(alike),
         )
         for name in floats
     )

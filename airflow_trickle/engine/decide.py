@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from airflow_trickle.engine.holds import no_good_state
+from airflow_trickle.engine.identity import query_of, settings_cause
 from airflow_trickle.engine.published import Published, published_state
 from airflow_trickle.engine.rests import Rests, sees_the_pins
 from airflow_trickle.errors import ForeignTable, RefreshFailed
@@ -107,9 +108,11 @@ def _plain_cause(step: TableStep, published: Published | None, *, full_refresh: 
     if published.frontier is None:
         return "it was reset"
     if published.definition != step.definition:
+        before, now = query_of(published.definition or ""), query_of(step.definition)
+        if before == now:
+            return settings_cause(published.settings, step.settings)
         # Behind the dot stands how it is parted, see `TableStep.definition`.
-        same_query = (published.definition or "").partition(".")[0] == step.definition.partition(".")[0]
-        return PARTED_ANEW if same_query else QUERY_CHANGED
+        return PARTED_ANEW if before.partition(".")[0] == now.partition(".")[0] else QUERY_CHANGED
     return "a full refresh was asked for" if full_refresh else None
 
 

@@ -17,13 +17,13 @@ from airflow_trickle.engine.failures import explained
 from airflow_trickle.engine.inputs import query_over
 from airflow_trickle.engine.zset import WEIGHT
 from airflow_trickle.errors import SourceMissing, TrickleError
+from airflow_trickle.identifiers import fold
 from airflow_trickle.lakehouse.catalog import Lakehouse
 from airflow_trickle.lakehouse.columns import spark_schema
 from airflow_trickle.plan.steps import InputKind, InputRef, TableStep
 from airflow_trickle.results import Mode
-from airflow_trickle.spark.active import activated, configured
+from airflow_trickle.spark.active import activated, lent
 from airflow_trickle.spark.session import SparkProvider
-from airflow_trickle.spark.tuning import SESSION_SETTINGS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -65,9 +65,9 @@ def chosen_inputs(step: TableStep, names: Collection[str]) -> frozenset[str]:
     Raises:
         UnknownInput: the query does not read a table of that name.
     """
-    wanted = {name.casefold() for name in names}
-    found = [ref for ref in step.inputs if {ref.name.casefold(), ref.identifier.casefold()} & wanted]
-    unknown = wanted - {name.casefold() for ref in found for name in (ref.name, ref.identifier)}
+    wanted = {fold(name) for name in names}
+    found = [ref for ref in step.inputs if {fold(ref.name), fold(ref.identifier)} & wanted]
+    unknown = wanted - {fold(name) for ref in found for name in (ref.name, ref.identifier)}
     if unknown:
         listed = ", ".join(ref.name for ref in step.inputs) or "nothing"
         raise UnknownInput(
@@ -104,7 +104,7 @@ def explain_change(lake: Lakehouse, step: TableStep, spark: SparkProvider, chang
         with (
             explained(step, lake.catalog.properties.get("warehouse", ""), "explained"),
             activated(session),
-            configured(session, SESSION_SETTINGS, put_back=spark.borrowed),
+            lent(spark),
         ):
             return _explained(session, step, columns, changed, views)
     except NotInBlocks as error:

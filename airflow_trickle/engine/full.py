@@ -11,8 +11,9 @@ from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 
 from airflow_trickle.engine.inputs import FILE, create_view, query_over, read_files
-from airflow_trickle.engine.zset import RESERVED, WEIGHT, columns, net, quoted, weigh
+from airflow_trickle.engine.zset import RESERVED, WEIGHT, columns, net, weigh
 from airflow_trickle.errors import UnsupportedTable
+from airflow_trickle.identifiers import quote
 from airflow_trickle.lakehouse.catalog import Lakehouse
 from airflow_trickle.lakehouse.columns import has_collections, iceberg_schema, same_columns, spark_schema
 from airflow_trickle.lakehouse.commit import Target, new_target
@@ -124,7 +125,7 @@ def shaped(result: DataFrame, target: Target, *more: Column) -> DataFrame:
 
     wanted = StructType.fromJson(spark_schema(target.schema, target.identifier))
     return result.select(
-        *(F.col(quoted(c.name)).cast(c.dataType).alias(c.name, metadata=c.metadata) for c in wanted.fields), *more
+        *(F.col(quote(c.name)).cast(c.dataType).alias(c.name, metadata=c.metadata) for c in wanted.fields), *more
     )
 
 

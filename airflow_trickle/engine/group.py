@@ -23,6 +23,7 @@ from airflow_trickle.engine.fixpoint.decide import UnitDecision, decide_unit, ou
 from airflow_trickle.engine.group_commit import commit_members, latest_epoch, parts_without
 from airflow_trickle.engine.group_publishing import GroupPublishing, overlay, staged_tables
 from airflow_trickle.engine.holds import hold_of
+from airflow_trickle.engine.identity import identified
 from airflow_trickle.engine.outcome import Outcome, outcome_from_json, told_of
 from airflow_trickle.engine.record import Refresh, note_hold, note_waiting, record_discarded, record_failure
 from airflow_trickle.engine.refresh import Progress, not_due, refresh
@@ -70,7 +71,7 @@ def refresh_group(
             raise
 
 
-@dataclass(frozen=True)
+@dataclass
 class GroupRefresh:
     """One tick of an atomic group, for any of the processes that work on it."""
 
@@ -82,6 +83,9 @@ class GroupRefresh:
     progress: Progress = field(default=lambda _: None)
     #: The leases of all tables, if one process does everything; else each step takes its own.
     leases: Mapping[str, Lease] | None = None
+
+    def __post_init__(self) -> None:
+        self.step = identified(self.lake, self.step, self.spark)
 
     @property
     def _tick(self) -> Tick:

@@ -11,6 +11,7 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from airflow_trickle.engine.identity import query_of
 from airflow_trickle.lakehouse.catalog import Lakehouse
 from airflow_trickle.lakehouse.state import TableStatus, read_status
 from airflow_trickle.plan.steps import RefreshStep, UnitKind
@@ -45,7 +46,10 @@ class Hold:
 
 def unit_fingerprint(step: RefreshStep) -> str:
     """What a unit is made of, for telling whether it is still the one that did not settle."""
-    tables = sorted((table.identifier, table.definition, sorted(table.lattice.items())) for table in step.tables)
+    # By the query alone: whoever lifts the hold may have another Spark.
+    tables = sorted(
+        (table.identifier, query_of(table.definition), sorted(table.lattice.items())) for table in step.tables
+    )
     return hashlib.sha256(json.dumps([tables, step.max_iterations]).encode()).hexdigest()
 
 

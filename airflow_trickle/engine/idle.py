@@ -14,6 +14,7 @@ from airflow_trickle.engine.decide import Decision
 from airflow_trickle.engine.fixpoint.decide import decide_unit
 from airflow_trickle.engine.group import GroupRefresh
 from airflow_trickle.engine.holds import hold_of
+from airflow_trickle.engine.identity import identified
 from airflow_trickle.engine.refresh import not_due, refresh
 from airflow_trickle.lakehouse.catalog import Lakehouse
 from airflow_trickle.lakehouse.strata import count_skipped
@@ -86,6 +87,7 @@ def _settled(
 ) -> tuple[TableResult, ...] | None:
     """What becomes of a unit with nothing to compute; None if it has something, or is to be judged by its own task."""
     try:
+        step = identified(lake, step, spark)
         if _has_work(lake, step, tick, spark, full_refresh):
             return None
         # It notes how far the inputs were read, who rests, and removes what a dead process left.

@@ -14,8 +14,9 @@ from pyiceberg.table import Table
 from airflow_trickle.engine.fetch import empty
 from airflow_trickle.engine.merge import equality_fields, standing_at, surviving, with_places
 from airflow_trickle.engine.zeros import one_zero
-from airflow_trickle.engine.zset import FILE, POSITION, quoted
+from airflow_trickle.engine.zset import FILE, POSITION
 from airflow_trickle.errors import UnsupportedTable
+from airflow_trickle.identifiers import fold, quote
 from airflow_trickle.lakehouse.columns import id_name, same_columns, spark_schema
 from airflow_trickle.lakehouse.commit import NAME_MAPPING, OWNED
 from airflow_trickle.lakehouse.deletes import LiveFile, deletes_of, rows_of
@@ -114,7 +115,7 @@ def _named(rows: DataFrame, table: Table, schema: Schema, found: dict[int, str],
     columns = [
         one_zero(
             # Struct fields get their names back by a cast, which goes by position.
-            (F.col(quoted(found[field.field_id])) if field.field_id in found else F.lit(None)).cast(column.dataType),
+            (F.col(quote(found[field.field_id])) if field.field_id in found else F.lit(None)).cast(column.dataType),
             column.dataType,
         ).alias(column.name)
         for field, column in zip(schema.fields, wanted.fields, strict=True)
@@ -146,7 +147,7 @@ def _names_are_those_of_the_files(table: Table, columns: Schema) -> bool:
     of the table.
     """
     known = {pair for schema in table.metadata.schemas for pair in index_by_name(schema).items()}
-    folded = {name.casefold() for name, _ in known}
+    folded = {fold(name) for name, _ in known}
     return (
         set(index_by_name(columns).items()) <= known
         and all(_PLAIN_NAME.fullmatch(name) for name, _ in known)

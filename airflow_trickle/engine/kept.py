@@ -17,7 +17,7 @@ from pyiceberg.io import FileIO
 
 from airflow_trickle.engine.delta.bench import SparkBench
 from airflow_trickle.engine.delta.context import Tallies
-from airflow_trickle.engine.zset import quoted
+from airflow_trickle.identifiers import quote
 from airflow_trickle.lakehouse.files import exists, list_files, make_durable, spark_path
 from airflow_trickle.lakehouse.staging import Staging
 from airflow_trickle.lakehouse.state import Frontier
@@ -99,8 +99,8 @@ def written(
     rows = bench.rows_of(tallies.gained)
     names = [column["name"] for column in before.columns["fields"]]
     if rows is None:
-        listed = ", ".join(quoted(name) for name in names)
-        more = _whole(bench.frame(f"SELECT {listed} FROM {quoted(tallies.gained)}"), staging, io).files
+        listed = ", ".join(quote(name) for name in names)
+        more = _whole(bench.frame(f"SELECT {listed} FROM {quote(tallies.gained)}"), staging, io).files
     else:
         location = f"{staging.kept_folder}/lines.parquet"
         with io.new_output(location).create(overwrite=True) as stream:

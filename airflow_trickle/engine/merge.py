@@ -13,8 +13,9 @@ from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 from pyiceberg.types import DoubleType, FloatType, NestedField, PrimitiveType
 
-from airflow_trickle.engine.zset import FILE, POSITION, RESERVED, quoted
+from airflow_trickle.engine.zset import FILE, POSITION, RESERVED
 from airflow_trickle.errors import UnsupportedTable
+from airflow_trickle.identifiers import quote
 from airflow_trickle.lakehouse.deletes import DeleteFile, DeleteKind, LiveFile, Scope, deletes_of
 from airflow_trickle.lakehouse.files import spark_path, spark_pattern
 from airflow_trickle.lakehouse.positions import deleted_positions
@@ -235,7 +236,7 @@ def _without_equal(
         chosen = [delete for delete in deletes if delete.equality_ids == ids]
         schema = Schema(*(field for field in keys if field.field_id in ids))
         youngest = _youngest(spark, chosen, schema, read, scopes)
-        same = [F.col(quoted(names[n])).eqNullSafe(F.col(f"{_UNTIL}{n}")) for n in ids]
+        same = [F.col(quote(names[n])).eqNullSafe(F.col(f"{_UNTIL}{n}")) for n in ids]
         hit = reduce(lambda left, right: left & right, same) & (F.col(_SEQUENCE) < F.col(_UNTIL))
         for everywhere in sorted({delete.scope is None for delete in chosen}):
             here = F.col(_WHERE) == -1 if everywhere else F.col(_WHERE) >= 0
@@ -256,7 +257,7 @@ def _youngest(
     ids = [field.field_id for field in schema.fields]
     listed = source.select(
         source.metadataColumn("_metadata")["file_path"].alias(FILE),
-        *(F.col(quoted(names[number])).alias(f"{_UNTIL}{number}") for number in ids),
+        *(F.col(quote(names[number])).alias(f"{_UNTIL}{number}") for number in ids),
     )
     ages = {spelled[delete.path]: (delete.sequence, scopes[delete.scope]) for delete in deletes}
     found = _labelled(spark, listed, ages, (_UNTIL, _WHERE))

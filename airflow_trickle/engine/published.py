@@ -16,6 +16,7 @@ from airflow_trickle.lakehouse.catalog import Lakehouse
 from airflow_trickle.lakehouse.commit import OWNED
 from airflow_trickle.lakehouse.snapshots import Version
 from airflow_trickle.lakehouse.state import CAPTURE, Frontier, TableStatus, versions
+from airflow_trickle.spark.meaning import SPARK_VERSION
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,14 @@ class Published:
     tick_id: str | None
     #: What is kept beside the table to refresh it quickly, as JSON.
     kept: str | None = None
+    #: The settings and the version of Spark that its rows were computed under, as JSON; None: nobody wrote them down.
+    settings: str | None = None
+
+    @property
+    def settings_of_session(self) -> dict[str, str]:
+        """The settings of a session under which its rows were computed."""
+        known: dict[str, str] = json.loads(self.settings) if self.settings else {}
+        return {key: value for key, value in known.items() if key != SPARK_VERSION}
 
 
 def published_state(
@@ -72,6 +81,7 @@ def _from_status(status: TableStatus, location: str, version: Version) -> Publis
         status.effective_at,
         status.tick_id,
         status.kept,
+        status.settings,
     )
 
 
@@ -96,6 +106,7 @@ def from_summary(snapshot: Snapshot, location: str, version: Version) -> Publish
         definition=said["trickle.definition"],
         effective_at=clock.moment_of(said["trickle.effective-at"]),
         tick_id=said["trickle.tick"],
+        settings=said.get("trickle.settings"),
     )
 
 

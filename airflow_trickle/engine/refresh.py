@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from airflow_trickle import clock
 from airflow_trickle.engine.decide import Decision, decide
 from airflow_trickle.engine.holds import hold_of
+from airflow_trickle.engine.identity import StaleIdentity, identified
 from airflow_trickle.engine.kept import carried
 from airflow_trickle.engine.phases import Phase
 from airflow_trickle.engine.publish import publish
@@ -69,11 +70,28 @@ def refresh(
         from airflow_trickle.engine.group import refresh_group
 
         return refresh_group(lake, step, tick, spark, full_refresh, progress)
+    step = identified(lake, step, spark)
+    try:
+        return _refreshed(lake, step, tick, spark, full_refresh, progress, publishing)
+    except StaleIdentity:
+        log.info("%s: Spark is of another version than when it was refreshed last.", step.unit)
+        return _refreshed(lake, identified(lake, step, spark), tick, spark, full_refresh, progress, publishing)
+
+
+def _refreshed(
+    lake: Lakehouse,
+    step: RefreshStep,
+    tick: Tick,
+    spark: SparkProvider,
+    full_refresh: bool,
+    progress: Progress,
+    publishing: Publishing,
+) -> tuple[TableResult, ...]:
     began, counter = clock.now(), time.monotonic()
     runs = [Refresh(lake, table, tick, spark, began, counter, publishing=publishing) for table in step.tables]
     try:
         results = _refresh_unit(step, runs, full_refresh, _telling(progress))
-    except LeaseHeld:
+    except (LeaseHeld, StaleIdentity):
         raise
     except NonConvergence as error:
         record_non_convergence(lake, step, tick, error, runs[0].started_at, runs[0].seconds)

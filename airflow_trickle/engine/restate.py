@@ -167,6 +167,7 @@ class _Restating:
             "status": self._present(past).value,
             "frontier": state.frontier if state else None,
             "definition": state.definition if state else None,
+            "settings": state.settings if state else None,
             # For all tables the same: no tick before the one that they went back to moves one of them alone.
             "effective_at": self.found.effective_at,
             "tick_id": self.tick_id,

@@ -16,8 +16,9 @@ import pyarrow.compute as pc
 
 from airflow_trickle.engine.delta.ranges import ranges_of_rows
 from airflow_trickle.engine.fetch import fetch, given_back
-from airflow_trickle.engine.zset import FILE, POSITION, RESERVED, WEIGHT, quoted
+from airflow_trickle.engine.zset import FILE, POSITION, RESERVED, WEIGHT
 from airflow_trickle.errors import RefreshFailed
+from airflow_trickle.identifiers import fold, quote
 from airflow_trickle.lakehouse.commit import Target
 from airflow_trickle.lakehouse.files import file_key
 
@@ -95,7 +96,7 @@ def fetched(weighted: DataFrame, names: Sequence[str], *, placed: bool, net: boo
         # Those without a file are NULL, and are left out.
         place = F.when(F.col(FILE).isNotNull(), F.struct(FILE, POSITION))
         found.append(F.collect_list(place).alias(_PLACES))
-    rest = weighted.groupBy(*(F.col(quoted(name)) for name in names)).agg(*found).where(F.col(WEIGHT) != 0)
+    rest = weighted.groupBy(*(F.col(quote(name)) for name in names)).agg(*found).where(F.col(WEIGHT) != 0)
     rows = fetch(rest, also=(_PLACES,) if placed else ())
     if rows is None:
         return None
@@ -134,14 +135,14 @@ def find_places(bench: SparkBench, change: SmallChange, view: str, target: Targe
     wanted = bench.give(numbered)
     ranges = ranges_of_rows(gone)
     condition = " AND ".join(
-        ranges[name.casefold()].holds_or_null(f"p.{quoted(name)}") for name in names if name.casefold() in ranges
+        ranges[fold(name)].holds_or_null(f"p.{quote(name)}") for name in names if fold(name) in ranges
     )
-    same = " AND ".join(f"p.{quoted(name)} <=> g.{quoted(name)}" for name in names)
+    same = " AND ".join(f"p.{quote(name)} <=> g.{quote(name)}" for name in names)
     sql = (
         f"SELECT g.{_NUMBER} AS {_NUMBER}, "
         f"slice(collect_list(struct(p.{FILE}, p.{POSITION})), 1, CAST(-min(g.{WEIGHT}) AS INT)) AS {_PLACES} "
-        f"FROM (SELECT * FROM {quoted(view)} AS p WHERE {condition or 'true'}) AS p "
-        f"JOIN {quoted(wanted)} AS g ON {same} GROUP BY g.{_NUMBER}"
+        f"FROM (SELECT * FROM {quote(view)} AS p WHERE {condition or 'true'}) AS p "
+        f"JOIN {quote(wanted)} AS g ON {same} GROUP BY g.{_NUMBER}"
     )
     found = bench.frame(sql).toArrow()
     places = dict(zip(found[_NUMBER].to_pylist(), found[_PLACES].to_pylist(), strict=True))

@@ -14,6 +14,7 @@ from airflow_trickle.engine.delta.ranges import RangesOfFiles, ranges_of_files
 from airflow_trickle.engine.feed import appended, weighted_changes
 from airflow_trickle.engine.full import Input, input_at
 from airflow_trickle.engine.inputs import read_files
+from airflow_trickle.identifiers import fold
 from airflow_trickle.lakehouse.catalog import Lakehouse
 from airflow_trickle.lakehouse.changes import FileChanges, file_changes
 from airflow_trickle.lakehouse.columns import spark_schema
@@ -116,4 +117,4 @@ def _types(schema: Schema, source: Input) -> dict[str, str]:
     from pyspark.sql.types import StructType
 
     struct = StructType.fromJson(spark_schema(schema, source.table.name()[-1]))
-    return {column.name.casefold(): column.dataType.simpleString() for column in struct.fields}
+    return {fold(column.name): column.dataType.simpleString() for column in struct.fields}

@@ -20,6 +20,7 @@ from airflow_trickle.engine.decide import refuse_two_owners
 from airflow_trickle.engine.failures import explained
 from airflow_trickle.engine.fixpoint.recompute import recomputed
 from airflow_trickle.engine.full import Input, input_at, run_query, target_of
+from airflow_trickle.engine.identity import query_of
 from airflow_trickle.engine.published import Published, published_state
 from airflow_trickle.errors import CatalogUnavailable, SparkUnavailable, TrickleError
 from airflow_trickle.lakehouse.catalog import Lakehouse
@@ -29,9 +30,9 @@ from airflow_trickle.lakehouse.state import Frontier, TableStatus, read_status
 from airflow_trickle.plan.chance import chances
 from airflow_trickle.plan.steps import RefreshStep, TableStep, UnitKind
 from airflow_trickle.results import Verdict, Verification
-from airflow_trickle.spark.active import activated, configured
+from airflow_trickle.spark.active import activated, configured, lent
 from airflow_trickle.spark.session import SparkProvider
-from airflow_trickle.spark.tuning import SESSION_SETTINGS, session_conf
+from airflow_trickle.spark.tuning import session_conf
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -118,7 +119,7 @@ def _frontier(step: TableStep, status: TableStatus | None, published: Published 
         raise CannotTell("It was never refreshed; `trickle run` does it.")
     if published.frontier is None:
         raise CannotTell("It was reset and not refreshed since; `trickle run` does it.")
-    if published.definition != step.definition:
+    if query_of(published.definition or "") != query_of(step.definition):
         raise CannotTell(
             "Its query was changed since its rows were published; the next tick computes it anew. Verify it then."
         )
@@ -129,15 +130,15 @@ def _compared(
     lake: Lakehouse, step: TableStep, state: _State, spark: SparkProvider, limit: int, unit: RefreshStep | None
 ) -> dict[str, Any]:
     session = spark.session
-    settings = session_conf(state.size)
-    if spark.borrowed:
-        settings = {**SESSION_SETTINGS, **settings}
     views: list[str] = []
     try:
         with (
             explained(step, lake.catalog.properties.get("warehouse", ""), "verified"),
             activated(session),
-            configured(session, settings, put_back=spark.borrowed),
+            lent(spark),
+            configured(session, session_conf(state.size), put_back=spark.borrowed),
+            # As its rows were computed, whatever this session would do.
+            configured(session, state.published.settings_of_session, put_back=True),
         ):
             return _judged(lake, step, state, _result(step, state, session, views, unit), limit)
     finally:

@@ -14,14 +14,15 @@ from pyiceberg.manifest import DataFile
 from airflow_trickle.engine.decide import Decision
 from airflow_trickle.engine.failures import explained
 from airflow_trickle.engine.full import Input, input_at, input_views, layout_of, next_target, target_of
+from airflow_trickle.engine.identity import require_identity
 from airflow_trickle.engine.inputs import query_over
 from airflow_trickle.engine.record import Refresh
 from airflow_trickle.lakehouse.columns import same_columns
 from airflow_trickle.lakehouse.commit import Target
 from airflow_trickle.lakehouse.deletes import total_rows
 from airflow_trickle.lakehouse.snapshots import files_of
-from airflow_trickle.spark.active import activated, configured
-from airflow_trickle.spark.tuning import SESSION_SETTINGS, session_conf
+from airflow_trickle.spark.active import activated, configured, lent
+from airflow_trickle.spark.tuning import session_conf
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -96,16 +97,15 @@ def working(run: Refresh, decision: Decision) -> Iterator[Work]:
     """A session that is set up for a refresh; its views are dropped at the end."""
     # Connect first: a Spark that cannot be reached must not leave anything behind.
     session = run.spark.session
+    require_identity(run.step, run.spark)
     inputs = {name: input_at(run.lake, name, version) for name, version in decision.target.inputs.items()}
     work = Work(run, decision, session, inputs)
-    settings = session_conf(work.size)
-    if run.spark.borrowed:
-        settings = {**SESSION_SETTINGS, **settings}
     try:
         with (
             explained(run.step, run.lake.catalog.properties.get("warehouse", "")),
             activated(session),
-            configured(session, settings, put_back=run.spark.borrowed),
+            lent(run.spark),
+            configured(session, session_conf(work.size), put_back=run.spark.borrowed),
             configured(session, run.step.spark_conf, put_back=True),
         ):
             yield work

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from airflow_trickle.identifiers import quote
+
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
@@ -16,22 +18,13 @@ FILE = f"{RESERVED}file"
 POSITION = f"{RESERVED}position"
 
 
-def quoted(name: str) -> str:
-    """A column's name as SQL wants it, whatever is in it.
-
-    >>> quoted("count(1)"), quoted("a`b")
-    ('`count(1)`', '`a``b`')
-    """
-    return "`" + name.replace("`", "``") + "`"
-
-
 def columns(frame: DataFrame, names: Sequence[str] | None = None) -> list[Column]:
     """The columns of the rows themselves, without the weight; asking Spark for their names is spared if given."""
     from pyspark.sql import functions as F
 
     if names is None:
         names = [name for name in frame.columns if not name.startswith(RESERVED)]
-    return [F.col(quoted(name)) for name in names]
+    return [F.col(quote(name)) for name in names]
 
 
 def weigh(frame: DataFrame, weight: int, names: Sequence[str] | None = None) -> DataFrame:

@@ -35,6 +35,7 @@ from pyiceberg.types import (
 
 from airflow_trickle.definition.partitioning import PartitionText, parse_partition
 from airflow_trickle.errors import UnsupportedTable
+from airflow_trickle.identifiers import fold
 
 _NUMBERS = (IntegerType, LongType)
 _MOMENTS = (TimestampType, TimestamptzType)
@@ -87,7 +88,7 @@ class Layout:
         for (source, transform), item in zip(wanted, items, strict=True):
             number = numbers.get((source.field_id, str(transform)))
             # A name means one field for ever: some readers put those of all specs side by side.
-            taken = {f.name.casefold() for spec in _known(metadata) for f in spec.fields if f.field_id != number}
+            taken = {fold(f.name) for spec in _known(metadata) for f in spec.fields if f.field_id != number}
             name = _free_name(source, item, schema, taken)
             fields.append(
                 PartitionField(
@@ -155,13 +156,13 @@ def _parts(spec: PartitionSpec) -> list[tuple[int, str]]:
 
 def _has_name_of_a_column(spec: PartitionSpec, schema: Schema) -> bool:
     """Whether a partition is named like a column that it is not, as one that came later."""
-    names = {field.name.casefold() for field in schema.fields}
-    return any(f.name.casefold() in names for f in spec.fields if not isinstance(f.transform, IdentityTransform))
+    names = {fold(field.name) for field in schema.fields}
+    return any(fold(f.name) in names for f in spec.fields if not isinstance(f.transform, IdentityTransform))
 
 
 def _column(name: str, schema: Schema, key: str) -> NestedField:
     """The column of that name, whatever its case; one that is spelled just so comes first."""
-    found = [field for field in schema.fields if field.name.casefold() == name.casefold()]
+    found = [field for field in schema.fields if fold(field.name) == fold(name)]
     if not found:
         columns = ", ".join(field.name for field in schema.fields)
         raise UnsupportedTable(
@@ -202,9 +203,9 @@ def _free_name(source: NestedField, item: PartitionText, schema: Schema, taken: 
     stem = name = f"{source.name}{_TRANSFORMS[item.transform][1]}"
     if item.transform == "identity":
         return name
-    taken |= {field.name.casefold() for field in schema.fields}
+    taken |= {fold(field.name) for field in schema.fields}
     numbers = count(2)
-    while name.casefold() in taken:
+    while fold(name) in taken:
         name = f"{stem}_{next(numbers)}"
     return name
 

@@ -91,6 +91,8 @@ class TableStatus:
     #: The atomic group it was last published with, and how many commits that group had then.
     group_name: str | None = None
     group_epoch: int | None = None
+    #: The settings and the version of Spark that its rows were computed under, as JSON.
+    settings: str | None = None
 
     @property
     def is_held(self) -> bool:
@@ -155,6 +157,7 @@ def _status(row: Mapping[str, Any]) -> TableStatus:
         waits_for=tuple(json.loads(row["waits_for"])) if row["waits_for"] else (),
         group_name=row["group_name"],
         group_epoch=row["group_epoch"],
+        settings=row["settings"],
     )
 
 

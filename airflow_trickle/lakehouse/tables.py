@@ -27,7 +27,7 @@ from sqlalchemy import (
 from airflow_trickle.errors import CatalogUnavailable
 from airflow_trickle.lakehouse.database import Database, one_at_a_time
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 
 metadata = MetaData()
 
@@ -72,6 +72,8 @@ status = Table(
     # The atomic group it was last published with, and how many commits that group had then.
     Column("group_name", String(255)),
     Column("group_epoch", BigInteger),
+    # The settings and the version of Spark that its rows were computed under, as JSON.
+    Column("settings", Text),
 )
 
 #: One row per refresh that did something or failed.
@@ -245,6 +247,7 @@ _NEW_COLUMNS: dict[int, tuple[tuple[Table, tuple[str, ...]], ...]] = {
         (ticks, ("not_due",)),
         (leases, ("claim", "claimed_until")),
     ),
+    5: ((status, ("settings",)),),
 }
 _OLDER = range(1, SCHEMA_VERSION)
 

@@ -12,6 +12,7 @@ from airflow_trickle.definition.load import load_project
 from airflow_trickle.definition.records import PipelineDef, Project, TableDef
 from airflow_trickle.definition.words import listed
 from airflow_trickle.errors import Problem
+from airflow_trickle.identifiers import fold
 from airflow_trickle.plan.suggest import suggestion
 
 
@@ -53,7 +54,7 @@ def decomposition_of(where: Project | str | Path, table: str) -> DecomposedTable
     project = where if isinstance(where, Project) else load_project(where)
     for pipeline in project.pipelines:
         for index, one in enumerate(pipeline.tables):
-            if table.casefold() in (one.identifier.casefold(), one.name.casefold()):
+            if fold(table) in (fold(one.identifier), fold(one.name)):
                 found = decompose(one.sql.text, one.name, _taken(project, pipeline, index))
                 return DecomposedTable(pipeline, one, found)
     return None

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from heapq import heappop, heappush
 from typing import Any
 
+from airflow_trickle.identifiers import fold
 from airflow_trickle.plan.build import PlannedProject
 from airflow_trickle.plan.captures import described
 from airflow_trickle.plan.steps import CaptureStep, InputKind, InputRef, Plan, RefreshStep, TableStep, UnitKind
@@ -174,9 +175,9 @@ def _ordered(planned: PlannedProject) -> list[RefreshStep]:
     Two pipelines may read each other's units in a circle, though no table depends on itself; then by name too.
     """
     steps = [step for plan in planned.plans for step in plan.refreshes]
-    made_by = {table.identifier.casefold(): index for index, step in enumerate(steps) for table in step.tables}
+    made_by = {fold(table.identifier): index for index, step in enumerate(steps) for table in step.tables}
     reads = (
-        {made_by.get(ref.identifier.casefold(), index) for table in step.tables for ref in table.inputs} - {index}
+        {made_by.get(fold(ref.identifier), index) for table in step.tables for ref in table.inputs} - {index}
         for index, step in enumerate(steps)
     )
     waiting = dict(enumerate(reads))

@@ -10,6 +10,7 @@ from airflow_trickle.algebra.references import parse_query
 from airflow_trickle.algebra.render import tree_text
 from airflow_trickle.analysis.modes import obstacle_of, obstacles_of_query
 from airflow_trickle.definition.words import listed
+from airflow_trickle.identifiers import fold
 from airflow_trickle.plan.build import PlannedProject
 from airflow_trickle.plan.explain import TableNames, table_json
 from airflow_trickle.plan.overview import groups_overview, sccs_overview
@@ -101,7 +102,7 @@ def _is_about(text: str, about: set[str], together: set[str]) -> bool:
 def _readers(plan: Plan, table: TableStep, names: TableNames) -> Iterator[dict[str, Any]]:
     for other in plan.tables:
         for edge in other.edges:
-            if edge.identifier.casefold() == table.identifier.casefold():
+            if fold(edge.identifier) == fold(table.identifier):
                 yield {
                     "table": names[other.identifier],
                     "identifier": other.identifier,

@@ -8,6 +8,7 @@ from enum import Enum
 from typing import Any
 
 from airflow_trickle.definition.words import listed
+from airflow_trickle.identifiers import fold
 from airflow_trickle.plan.build import PlannedProject
 from airflow_trickle.plan.explain import TableNames
 from airflow_trickle.plan.overview import published
@@ -103,14 +104,14 @@ def graph_view(planned: PlannedProject) -> GraphView:
     tables = [(table, plan) for plan in planned.plans for table in plan.tables]
     names = TableNames(planned)
     several = len(planned.plans) > 1
-    written = {table.identifier.casefold() for table, _ in tables}
+    written = {fold(table.identifier) for table, _ in tables}
     outside: dict[str, InputRef] = {}
     for ref in (ref for plan in planned.plans for ref in plan.pin.inputs):
-        if ref.identifier.casefold() not in written:
-            outside.setdefault(ref.identifier.casefold(), ref)
+        if fold(ref.identifier) not in written:
+            outside.setdefault(fold(ref.identifier), ref)
     numbers = {key: f"n{number}" for number, key in enumerate([*sorted(outside), *_keys(tables)], 1)}
     nodes = [_outside(numbers[key], ref) for key, ref in sorted(outside.items())]
-    nodes += [_node(numbers[table.identifier.casefold()], table, plan, names, several) for table, plan in tables]
+    nodes += [_node(numbers[fold(table.identifier)], table, plan, names, several) for table, plan in tables]
     return GraphView(
         title=_title(planned),
         nodes=tuple(nodes),
@@ -188,7 +189,7 @@ def _cycle_boxes(view: GraphView, nodes: Iterable[GraphNode]) -> Iterator[Box]:
 
 
 def _keys(tables: Iterable[tuple[TableStep, Plan]]) -> list[str]:
-    return [table.identifier.casefold() for table, _ in tables]
+    return [fold(table.identifier) for table, _ in tables]
 
 
 def _outside(number: str, ref: InputRef) -> GraphNode:
@@ -217,8 +218,8 @@ def _edges(table: TableStep, numbers: dict[str, str]) -> Iterator[GraphEdge]:
     kinds = {ref.identifier: ref.kind for ref in table.inputs}
     for edge in table.edges:
         yield GraphEdge(
-            numbers[edge.identifier.casefold()],
-            numbers[table.identifier.casefold()],
+            numbers[fold(edge.identifier)],
+            numbers[fold(table.identifier)],
             edge.type == "MONOTONE",
             _printable(edge.because),
             kinds[edge.identifier] is InputKind.EXTERNAL,

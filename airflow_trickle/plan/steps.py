@@ -11,7 +11,7 @@ from enum import Enum
 from functools import cached_property
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 
 class InputKind(str, Enum):
@@ -82,7 +82,7 @@ class TableStep(_Step):
     mode: str
     reason: str
     #: Fingerprint of the meaning of the query: changes with it, not with comments or layout. Behind a dot that of
-    #: ``partition_by``, if there is one.
+    #: ``partition_by``, if there is one. While it is refreshed, behind an @ that of ``settings``.
     definition: str
     declared_at: str
     description: str = ""
@@ -112,6 +112,8 @@ class TableStep(_Step):
     task: TaskOptions = TaskOptions()
     #: Settings of Spark for its refresh.
     spark_conf: dict[str, str] = {}
+    #: What decides the meaning of its query where it is refreshed; known there only, so never part of a plan's JSON.
+    settings: dict[str, str] = Field(default={}, exclude=True)
 
 
 class UnitKind(str, Enum):

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from airflow_trickle.algebra.decompose import Decomposition, Member
 from airflow_trickle.definition.partitioning import as_written
 from airflow_trickle.definition.records import PipelineDef, TableDef, TableDefaults
+from airflow_trickle.identifiers import fold
 
 _INDENT = "  "
 #: Words that YAML does not take as a text.
@@ -67,7 +68,7 @@ def _options(member: Member, table: TableDef, defaults: TableDefaults) -> Iterat
 
 def _key(name: str) -> str:
     """A name that is a text to YAML, in quotes where it would be something else."""
-    return _quoted(name) if name.casefold() in _WORDS else name
+    return _quoted(name) if fold(name) in _WORDS else name
 
 
 def _text(text: str, indent: str) -> str:

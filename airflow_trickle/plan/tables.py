@@ -17,6 +17,7 @@ from airflow_trickle.analysis.strata import EdgeType
 from airflow_trickle.analysis.units import Unit
 from airflow_trickle.definition.derived_text import DerivedSql
 from airflow_trickle.definition.records import TableDef
+from airflow_trickle.identifiers import fold
 from airflow_trickle.plan.shape import Shape
 from airflow_trickle.plan.steps import (
     EdgeStep,
@@ -53,7 +54,7 @@ class TableSteps:
     def refreshes(self, units: Sequence[Unit]) -> tuple[RefreshStep, ...]:
         """The units of a pipeline as steps, in their order."""
         tables = [[self._table(self._analysis.nodes[key]) for key in unit.tables] for unit in units]
-        taken = {table.name.casefold() for members in tables for table in members}
+        taken = {fold(table.name) for members in tables for table in members}
         names = [_unit_name(unit, members, taken) for unit, members in zip(units, tables, strict=True)]
         return tuple(
             RefreshStep(
@@ -108,7 +109,7 @@ class TableSteps:
             cluster_by=table.cluster_by,
             recursive=node.recursive,
             lattice=dict(table.lattice),
-            edges=tuple(_edge(ref, node.edges[ref.identifier.casefold()], node) for ref in inputs),
+            edges=tuple(_edge(ref, node.edges[fold(ref.identifier)], node) for ref in inputs),
             stratum=self._analysis.strata.level[node.key],
             scc_id=self._shape.cycle_of.get(node.key),
             group_id=self._shape.group_of.get(node.key),
@@ -149,7 +150,7 @@ def _definition(query: str, partition_by: Sequence[str], lattice: Sequence[tuple
 
 
 def _digest(words: Sequence[str]) -> str:
-    said = "\x00".join(words).casefold()
+    said = fold("\x00".join(words))
     return hashlib.sha256(said.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
@@ -183,8 +184,8 @@ def _unit_name(unit: Unit, tables: Sequence[TableStep], taken: set[str]) -> str:
 def _free(stem: str, taken: set[str]) -> str:
     """A name that is not taken, and is from now on."""
     name, number = stem, 1
-    while name.casefold() in taken:
+    while fold(name) in taken:
         number += 1
         name = f"{stem}_{number}"
-    taken.add(name.casefold())
+    taken.add(fold(name))
     return name

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
-from airflow_trickle.spark.session import set_conf
+from airflow_trickle.spark.session import SparkProvider, foreign_settings, set_conf
+from airflow_trickle.spark.tuning import SESSION_SETTINGS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -36,6 +37,24 @@ def activated(session: SparkSession) -> Iterator[None]:
         yield
     finally:
         local.session = before
+
+
+@contextmanager
+def lent(spark: SparkProvider) -> Iterator[None]:
+    """Give a session that belongs to the caller the settings of ours for a while; those of ours have them anyway."""
+    if not spark.borrowed:
+        yield
+        return
+    session = spark.session
+    foreign = foreign_settings(session, SESSION_SETTINGS)
+    with configured(session, SESSION_SETTINGS, put_back=True):
+        for key in foreign:
+            session.conf.unset(key)
+        try:
+            yield
+        finally:
+            with suppress(Exception):
+                set_conf(session, foreign)
 
 
 @contextmanager

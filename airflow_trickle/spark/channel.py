@@ -6,7 +6,7 @@ import contextlib
 import os
 import socket
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -123,6 +123,27 @@ class Calls:
         pairs = [proto.KeyValue(key=key, value=value) for key, value in settings.items()]
         operation = proto.ConfigRequest.Operation(set=proto.ConfigRequest.Set(pairs=pairs))
         self._send(self._stub.Config, proto.ConfigRequest(operation=operation), seconds)
+
+    def settings(self, prefix: str, seconds: float) -> dict[str, str]:
+        """What is set of the session and of its server, by names that begin so."""
+        from pyspark.sql.connect import proto
+
+        operation = proto.ConfigRequest.Operation(get_all=proto.ConfigRequest.GetAll(prefix=prefix))
+        answer = self._send(self._stub.Config, proto.ConfigRequest(operation=operation), seconds)
+        # Spark leaves the prefix out of the names that it answers with.
+        return {f"{prefix}{pair.key}": pair.value for pair in answer.pairs}
+
+    def unset(self, keys: Sequence[str], seconds: float) -> list[str]:
+        """Let settings be Spark's defaults in the session; the ones that the server lets nobody change are left."""
+        from pyspark.sql.connect import proto
+
+        asked = proto.ConfigRequest.Operation(is_modifiable=proto.ConfigRequest.IsModifiable(keys=keys))
+        answer = self._send(self._stub.Config, proto.ConfigRequest(operation=asked), seconds)
+        free = [pair.key for pair in answer.pairs if pair.value == "true"]
+        if free:
+            operation = proto.ConfigRequest.Operation(unset=proto.ConfigRequest.Unset(keys=free))
+            self._send(self._stub.Config, proto.ConfigRequest(operation=operation), seconds)
+        return free
 
     def interrupt(self, seconds: float) -> tuple[str, ...]:
         """Interrupt everything the session runs; the ids of what was interrupted."""

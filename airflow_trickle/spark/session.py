@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import importlib.metadata
 import logging
 import os
 import threading
@@ -17,8 +18,9 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_trickle.errors import SettingsError
 from airflow_trickle.spark import embedded
+from airflow_trickle.spark.meaning import is_foreign, meaning_of
 from airflow_trickle.spark.target import SparkTarget
-from airflow_trickle.spark.tuning import session_settings
+from airflow_trickle.spark.tuning import chosen_settings, session_settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -84,6 +86,7 @@ def _opened(endpoint: Endpoint, session_id: str, app: str, settings: dict[str, s
     try:
         channel.wait_ready(endpoint, builder.toChannel())
         call.configure(settings, channel.SESSION_SECONDS)
+        _forget_foreign(call, settings)
     except grpc.RpcError as error:
         _discard(session)
         raise channel.told(endpoint, error) from error
@@ -94,6 +97,16 @@ def _opened(endpoint: Endpoint, session_id: str, app: str, settings: dict[str, s
     return session  # type: ignore[no-any-return]
 
 
+def _forget_foreign(call: Calls, ours: Mapping[str, str]) -> None:
+    """Let no setting of the server's own decide what our queries mean; the connection's `conf` can."""
+    from airflow_trickle.spark import channel
+
+    found = call.settings("spark.sql.", channel.SESSION_SECONDS)
+    foreign = sorted(key for key in found if is_foreign(key, ours))
+    if foreign and (unset := call.unset(foreign, channel.SESSION_SECONDS)):
+        log.info("Settings of the Spark server that are not used here: %s.", ", ".join(unset))
+
+
 def set_conf(session: SparkSession, settings: Mapping[str, str]) -> None:
     """Set several run-time settings, on Spark Connect in one round trip."""
     if hasattr(session.conf, "_set_all"):
@@ -101,6 +114,12 @@ def set_conf(session: SparkSession, settings: Mapping[str, str]) -> None:
         return
     for key, value in settings.items():
         session.conf.set(key, value)
+
+
+def foreign_settings(session: SparkSession, ours: Mapping[str, str]) -> dict[str, str]:
+    """The settings of a session that are not ours, could decide what our queries mean, and can be changed."""
+    found: Mapping[str, str] = session.conf.getAll
+    return {key: value for key, value in found.items() if is_foreign(key, ours) and session.conf.isModifiable(key)}
 
 
 def close(session: SparkSession) -> None:
@@ -192,6 +211,8 @@ class SparkProvider:
         self._session: SparkSession | None = None
         self._ours = True
         self._borrowed = False
+        self._chosen = chosen_settings(dict(self.target.conf)) if self.target is not None else {}
+        self._version: str | None = None
         self._lock = threading.Lock()
 
     @classmethod
@@ -204,8 +225,13 @@ class SparkProvider:
     @classmethod
     def of_application(cls, session: SparkSession, conf: Mapping[str, str]) -> SparkProvider:
         """The session of an application of ours, set up like every session, with what a connection asks for."""
-        set_conf(session, session_settings(conf))
-        return cls._with(session)
+        provider = cls._with(session)
+        provider._chosen = chosen_settings(conf)
+        ours = session_settings(conf)
+        set_conf(session, ours)
+        for key in foreign_settings(session, ours):
+            session.conf.unset(key)
+        return provider
 
     @classmethod
     def _with(cls, session: SparkSession) -> SparkProvider:
@@ -229,6 +255,19 @@ class SparkProvider:
     def borrowed(self) -> bool:
         """Whether the session belongs to the caller, with settings of the caller's own."""
         return self._borrowed
+
+    @property
+    def version(self) -> str | None:
+        """The version of Spark, if that can be told without connecting."""
+        if self._version is None and self._session is not None:
+            self._version = str(self._session.version)
+        if self._version is None and self.target is not None and self.target.kind == "embedded":
+            self._version = importlib.metadata.version("pyspark")
+        return self._version
+
+    def meaning(self, version: str) -> dict[str, str]:
+        """All that decides what a query means here, on a Spark of that version."""
+        return meaning_of(self._chosen, version)
 
     @property
     def session_id(self) -> str:

@@ -6,13 +6,16 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from airflow_trickle.definition.spark_settings import may_decide_meaning
+from airflow_trickle.spark.meaning import CHOSEN_MEANING, FIXED_MEANING, NEVER_SET
+
 MiB = 1024**2
 GiB = 1024**3
 
 #: What every session needs so that its files are right Iceberg files; all can be set at run time.
 SESSION_SETTINGS: Mapping[str, str] = {
-    # One meaning of a timestamp's text, whatever the time zone of the machine.
-    "spark.sql.session.timeZone": "UTC",
+    **FIXED_MEANING,
+    **CHOSEN_MEANING,
     # Iceberg knows no INT96, and counts microseconds.
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     # Columns are found by Iceberg's field id, so a renamed column keeps its data.
@@ -20,12 +23,6 @@ SESSION_SETTINGS: Mapping[str, str] = {
     "spark.sql.parquet.fieldId.write.enabled": "true",
     # "true" would answer NULL for every column of a file that has no ids at all, without a word.
     "spark.sql.parquet.fieldId.read.ignoreMissing": "false",
-    # An overflow or a bad cast fails; a wrong number is never published.
-    "spark.sql.ansi.enabled": "true",
-    "spark.sql.caseSensitive": "false",
-    # `FROM a, b JOIN c` joins from left to right; the rules of change read it so.
-    "spark.sql.ansi.relationPrecedence": "false",
-    "spark.sql.legacy.parquet.nanosAsLong": "false",
     # A file that cannot be read fails the refresh; skipping it would publish a table with rows missing.
     "spark.sql.files.ignoreMissingFiles": "false",
     "spark.sql.files.ignoreCorruptFiles": "false",
@@ -36,9 +33,6 @@ SESSION_SETTINGS: Mapping[str, str] = {
     "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
 }
 
-#: Of these, what a connection may choose otherwise: they decide what a query means, not whether files are read right.
-_CHOICE = frozenset({"spark.sql.session.timeZone", "spark.sql.ansi.enabled"})
-
 
 def session_settings(wanted: Mapping[str, str]) -> dict[str, str]:
     """The settings of a session with those a connection asks for; what keeps rows right cannot be changed.
@@ -46,8 +40,20 @@ def session_settings(wanted: Mapping[str, str]) -> dict[str, str]:
     >>> session_settings({"spark.sql.files.ignoreCorruptFiles": "true"})["spark.sql.files.ignoreCorruptFiles"]
     'false'
     """
-    kept = {key: value for key, value in wanted.items() if key in _CHOICE or key not in SESSION_SETTINGS}
-    return {**SESSION_SETTINGS, **kept}
+    return {**SESSION_SETTINGS, **{key: value for key, value in wanted.items() if _may_be_set(key)}}
+
+
+def _may_be_set(key: str) -> bool:
+    return key in CHOSEN_MEANING or key not in {*SESSION_SETTINGS, *NEVER_SET}
+
+
+def chosen_settings(wanted: Mapping[str, str]) -> dict[str, str]:
+    """Of the settings that a connection asks for, those that decide what a query means.
+
+    >>> chosen_settings({"spark.executor.memory": "4g", "spark.sql.session.timeZone": "Europe/Berlin"})
+    {'spark.sql.session.timeZone': 'Europe/Berlin'}
+    """
+    return {key: value for key, value in sorted(wanted.items()) if may_decide_meaning(key) and _may_be_set(key)}
 
 
 #: Of an application that is submitted, as long as the connection does not say otherwise.
@@ -63,17 +69,7 @@ _APPLICATION_DEFAULTS: Mapping[str, str] = {
 
 def application_settings(wanted: Mapping[str, str]) -> dict[str, str]:
     """The settings of an application with those a connection asks for; what keeps rows right cannot be changed."""
-    kept = {key: value for key, value in wanted.items() if key in _CHOICE or key not in SESSION_SETTINGS}
-    return {**_APPLICATION_DEFAULTS, **kept}
-
-
-def chosen_settings(wanted: Mapping[str, str]) -> dict[str, str]:
-    """Of the settings that a connection asks for, those that decide what a query means.
-
-    >>> chosen_settings({"spark.executor.memory": "4g", "spark.sql.session.timeZone": "Europe/Berlin"})
-    {'spark.sql.session.timeZone': 'Europe/Berlin'}
-    """
-    return {key: value for key, value in wanted.items() if key in _CHOICE}
+    return {**_APPLICATION_DEFAULTS, **{key: value for key, value in wanted.items() if _may_be_set(key)}}
 
 
 #: Settings of the embedded server that a user's spark-defaults.conf may change.
@@ -184,15 +180,12 @@ def session_conf(input_bytes: int, cores: int | None = None) -> dict[str, str]:
     """
     cores = cores or os.cpu_count() or 1
     if input_bytes < 8 * MiB:
-        # Each further partition costs a task (5-10 ms) and a file, and has a few rows to work on.
-        partitions = 1
-    elif input_bytes < 64 * MiB * cores:
-        # Every core has work; more partitions would only add tasks.
-        partitions = cores
-    else:
-        # About 64 MiB a task fits in memory without spilling; AQE merges what turns out smaller.
-        partitions = min(-(-input_bytes // (64 * MiB)), 4096)
-    return {"spark.sql.shuffle.partitions": str(partitions)}
+        # Each further partition costs a task (5-10 ms) and a file, and has a few rows to work on. There is nothing to
+        # adapt a plan to either, and to look after every stage takes a tenth of the time.
+        return {"spark.sql.shuffle.partitions": "1", "spark.sql.adaptive.enabled": "false"}
+    # About 64 MiB a task fits in memory without spilling; AQE merges what turns out smaller. Every core has work.
+    partitions = max(cores, min(-(-input_bytes // (64 * MiB)), 4096))
+    return {"spark.sql.shuffle.partitions": str(partitions), "spark.sql.adaptive.enabled": "true"}
 
 
 def loop_conf(input_bytes: int, cores: int | None = None) -> dict[str, str]:

@@ -14,7 +14,10 @@ from airflow_trickle.spark.tuning import GiB, MiB, machine_memory, server_settin
     [(0, 1), (8 * MiB - 1, 1), (8 * MiB, 2), (127 * MiB, 2), (128 * MiB, 2), (GiB, 16), (1024 * GiB, 4096)],
 )
 def test_shuffle_partitions_grow_with_the_input(size, partitions):
-    assert session_conf(size, cores=2) == {"spark.sql.shuffle.partitions": str(partitions)}
+    settings = session_conf(size, cores=2)
+    assert settings["spark.sql.shuffle.partitions"] == str(partitions)
+    # Both ways: a session refreshes one table after the other.
+    assert settings["spark.sql.adaptive.enabled"] == ("false" if partitions == 1 else "true")
 
 
 def test_a_user_may_change_the_server_but_not_open_it():

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from sqlglot import exp
 
 from airflow_trickle.algebra.building import offset_of
+from airflow_trickle.identifiers import fold
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,7 @@ class Scope:
     def find(self, column: exp.Expr) -> Found | None:
         """The improving value that a column stands for; in doubt it is one, though no plain one."""
         parts = column.parts  # type: ignore[attr-defined]
-        names = [part.name.casefold() for part in parts]
+        names = [fold(part.name) for part in parts]
         if isinstance(column.this, exp.Star):
             return self._star(names[:-1])
         return self._find(names, offset_of(parts[0]))
@@ -125,7 +126,7 @@ class Scope:
 
     def mark_sure(self, column: exp.Expr) -> None:
         """Notes that a condition lets no NULL of a column pass."""
-        names = [part.name.casefold() for part in column.parts]  # type: ignore[attr-defined]
+        names = [fold(part.name) for part in column.parts]  # type: ignore[attr-defined]
         for relation in self.relations:
             if relation.value(names[-1]) is not None and (len(names) == 1 or relation.alias == names[0]):
                 self.sure.add((relation.alias, names[-1]))
@@ -142,4 +143,4 @@ def renamed(columns: Columns, names: Sequence[str]) -> Columns | None:
         return columns
     if any(one.star for one in columns):
         return UNKNOWN if first_improving(columns) is None else None
-    return tuple(replace(one, name=name.casefold()) for one, name in zip(columns, names, strict=False))
+    return tuple(replace(one, name=fold(name)) for one, name in zip(columns, names, strict=False))

@@ -22,6 +22,7 @@ from airflow_trickle.algebra.lattice.shape import LatticeShape
 from airflow_trickle.algebra.lattice.values import Values, misuse
 from airflow_trickle.algebra.scope import cte_seen
 from airflow_trickle.algebra.syntax import QueryProblem
+from airflow_trickle.identifiers import fold
 
 _WRITE_OUT = "Write the columns out, each with the alias of its table."
 _SUBQUERY = "inside a subquery"
@@ -39,8 +40,8 @@ class Member:
     def seen_at(self, offset: int) -> Columns:
         """Its columns where a query reads it."""
         value = Improving(self.name, self.column, self.best, offset)
-        folded = self.column.casefold()
-        return tuple(Column(name.casefold(), value if name.casefold() == folded else None) for name in self.columns)
+        folded = fold(self.column)
+        return tuple(Column(fold(name), value if fold(name) == folded else None) for name in self.columns)
 
 
 def check_uses(
@@ -146,9 +147,9 @@ class _Flow:
             return Column(star=True)
         if strict:
             values.free(item.unalias(), _SUBQUERY)
-            return Column(item.alias_or_name.casefold() or None)
+            return Column(fold(item.alias_or_name) or None)
         value = values.value(item)
-        name = item.alias_or_name.casefold() or None
+        name = fold(item.alias_or_name) or None
         if value is not None and name is not None:
             scope.items[name] = value
         return Column(name, value)
@@ -185,7 +186,7 @@ class _Flow:
         if on is not None and not _keeps_matches(join):
             values.free(on, f"in the ON of a {_words(join)}")
         natural = (join.args.get("method") or "").upper() == "NATURAL"
-        names = {name.name.casefold() for name in join.args.get("using") or ()}
+        names = {fold(name.name) for name in join.args.get("using") or ()}
         for relation in scope.relations:
             for column in relation.columns:
                 if column.value is not None and (natural or column.name in names):
@@ -193,7 +194,7 @@ class _Flow:
                     return
 
     def _relation(self, item: exp.Expr, scope: Scope, *, strict: bool) -> Relation:
-        alias = item.alias_or_name.casefold()
+        alias = fold(item.alias_or_name)
         if isinstance(item, exp.Table):
             columns = self._table(item)
         elif isinstance(item, exp.Subquery):
@@ -215,7 +216,7 @@ class _Flow:
         member = self._members.get(start)
         if member is not None:
             return member.seen_at(start)
-        seen = cte_seen(table, parts[0].name.casefold()) if len(parts) == 1 else None
+        seen = cte_seen(table, fold(parts[0].name)) if len(parts) == 1 else None
         return UNKNOWN if seen is None else self._cte(seen.definition)
 
     def _cte(self, cte: exp.Expr) -> Columns:
@@ -292,5 +293,5 @@ def _is_recursive(cte: exp.Expr) -> bool:
     with_ = cte.parent
     if not isinstance(with_, exp.With) or not with_.args.get("recursive"):
         return False
-    own = cte.alias.casefold()
-    return any(table.name.casefold() == own for table in cte.this.find_all(exp.Table))
+    own = fold(cte.alias)
+    return any(fold(table.name) == own for table in cte.this.find_all(exp.Table))

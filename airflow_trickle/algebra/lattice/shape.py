@@ -10,6 +10,7 @@ from sqlglot import exp
 from airflow_trickle.algebra.building import offset_of
 from airflow_trickle.algebra.scalars import Scalar
 from airflow_trickle.algebra.syntax import QueryProblem
+from airflow_trickle.identifiers import fold
 
 _AGGREGATES: dict[str, type[exp.Expr]] = {"min": exp.Min, "max": exp.Max}
 #: Clauses that may drop, number or repeat the rows that the aggregate made.
@@ -98,7 +99,7 @@ def _check_clauses(select: exp.Expr, form: str) -> None:
 
 
 def _index(items: Sequence[exp.Expr], column: str, form: str) -> int:
-    found = [at for at, item in enumerate(items) if _name(item).casefold() == column.casefold()]
+    found = [at for at, item in enumerate(items) if fold(_name(item)) == fold(column)]
     if len(found) == 1:
         return found[0]
     if found:
@@ -148,14 +149,14 @@ def _is_key(item: exp.Expr, key: exp.Expr, items: Sequence[exp.Expr]) -> bool:
         return True
     if not isinstance(key, exp.Column):
         return False
-    if isinstance(value, exp.Column) and value.name.casefold() == key.name.casefold():
+    if isinstance(value, exp.Column) and fold(value.name) == fold(key.name):
         # With one of them unqualified, both are the only column of that name.
         return not value.table or not key.table
-    return not key.table and _name(item).casefold() == key.name.casefold()
+    return not key.table and fold(_name(item)) == fold(key.name)
 
 
 def _folded(expression: exp.Expr) -> str:
-    return Scalar(expression).text.casefold()
+    return fold(Scalar(expression).text)
 
 
 def _name(item: exp.Expr) -> str:

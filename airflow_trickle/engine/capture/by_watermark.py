@@ -14,8 +14,9 @@ from airflow_trickle.engine.capture.whole import WholeSource, listed, nothing_mo
 from airflow_trickle.engine.full import difference, netted, shaped
 from airflow_trickle.engine.inputs import read_files
 from airflow_trickle.engine.write import Written, write_all, write_difference
-from airflow_trickle.engine.zset import WEIGHT, quoted, weigh
+from airflow_trickle.engine.zset import WEIGHT, weigh
 from airflow_trickle.errors import CaptureFailed, UnsupportedTable
+from airflow_trickle.identifiers import quote
 from airflow_trickle.lakehouse.columns import same_columns
 from airflow_trickle.lakehouse.staging import Staging
 from airflow_trickle.results import Mode
@@ -71,7 +72,7 @@ class WatermarkTask(WholeSource):
     def _newer(self, session: SparkSession, prepared: Prepared, staging: Staging, last: str) -> Captured | None:
         from pyspark.sql import functions as F
 
-        target, column = prepared.target, F.col(quoted(self._name(prepared)))
+        target, column = prepared.target, F.col(quote(self._name(prepared)))
         bound = self._value(prepared, last)
         rows = shaped(self.rows(session, prepared), target)
         new = rows.where((column >= bound) | column.isNull())
@@ -103,7 +104,7 @@ class WatermarkTask(WholeSource):
             return Captured(written, written.net_rows, 0, state, Mode.FULL, written.net_rows)
         change = difference(session, new, target, self.held)
         kept = read_files(session, target.table, target.schema, self.held)
-        after = weigh(kept, 1).unionAll(change.delta).groupBy(quoted(self._name(prepared))).sum(WEIGHT)
+        after = weigh(kept, 1).unionAll(change.delta).groupBy(quote(self._name(prepared))).sum(WEIGHT)
         seen = self._greatest(after.where(f"`sum({WEIGHT})` > 0"), prepared)
         state = replace(prepared.state, watermark=seen)
         if not change.inserted and not change.deleted and self._same_columns(prepared):
@@ -116,7 +117,7 @@ class WatermarkTask(WholeSource):
         from pyspark.sql import functions as F
 
         name = self._name(prepared)
-        column = F.col(quoted(name))
+        column = F.col(quote(name))
         greatest = F.max(column)
         text = F.unix_micros(greatest) if self._kind(prepared) == "timestamp" else greatest
         found = rows.agg(text.cast("string").alias("last"), F.count(F.when(column.isNull(), 1)).alias("nulls"))

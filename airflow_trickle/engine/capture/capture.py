@@ -32,9 +32,9 @@ from airflow_trickle.lakehouse.leases import Lease, holding, require
 from airflow_trickle.lakehouse.state import published_by, read_tick
 from airflow_trickle.plan.steps import CaptureStep
 from airflow_trickle.results import Mode, TableResult
-from airflow_trickle.spark.active import activated, configured
+from airflow_trickle.spark.active import activated, configured, lent
 from airflow_trickle.spark.session import SparkProvider
-from airflow_trickle.spark.tuning import SESSION_SETTINGS, session_conf
+from airflow_trickle.spark.tuning import session_conf
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -142,9 +142,8 @@ def _work(run: Run, mirror: Mirror, task: Task, lease: Lease) -> TableResult:
     # Connect first: a Spark that cannot be reached must not leave anything behind.
     session = run.spark.session
     settings = session_conf(task.size)
-    if run.spark.borrowed:
-        settings = {**SESSION_SETTINGS, **settings}
-    with activated(session), configured(session, settings, put_back=run.spark.borrowed), _checked(task):
+    borrowed = run.spark.borrowed
+    with activated(session), lent(run.spark), configured(session, settings, put_back=borrowed), _checked(task):
         return _publish(run, mirror, task, task.prepare(session), lease, session)
 
 

@@ -9,7 +9,8 @@ import pyarrow as pa
 
 from airflow_trickle.engine.capture.secrets import Options
 from airflow_trickle.engine.fetch import empty
-from airflow_trickle.engine.zset import RESERVED, quoted
+from airflow_trickle.engine.zset import RESERVED
+from airflow_trickle.identifiers import quote
 from airflow_trickle.lakehouse.files import spark_pattern
 from airflow_trickle.lakehouse.listing import ListedFile
 from airflow_trickle.plan.captures import DELTA
@@ -80,7 +81,7 @@ def read_listed(
         (
             _typed(F.col(_value(named.index(kind.name.lower()))), kind)
             if kind.name.lower() in named
-            else F.col(quoted(kind.name))
+            else F.col(quote(kind.name))
         ).alias(kind.name)
         for kind in kinds.fields
     ]

@@ -22,7 +22,8 @@ from airflow_trickle.blocks.shapes import (
     TableName,
 )
 from airflow_trickle.engine.delta.ranges import Ranges
-from airflow_trickle.engine.zset import FILE, POSITION, RESERVED, WEIGHT, quoted
+from airflow_trickle.engine.zset import FILE, POSITION, RESERVED, WEIGHT
+from airflow_trickle.identifiers import fold, quote, unquote
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -54,8 +55,8 @@ class Views:
         """The view of one state, ready for SQL."""
         if version in (Version.DELTA, Version.PLUS):
             assert self.delta is not None  # noqa: S101 - terms are made of changed relations only
-            return quoted(self.delta)
-        return quoted(self.old if version is Version.OLD else self.new)
+            return quote(self.delta)
+        return quote(self.old if version is Version.OLD else self.new)
 
 
 @dataclass(frozen=True)
@@ -176,7 +177,7 @@ class Context:
         found = self.tables.get(name.span.start)
         if found is not None:
             return found.views
-        folded = self.blocks.slice(name.span).strip("`").casefold()
+        folded = fold(unquote(self.blocks.slice(name.span)))
         if folded not in scope:
             raise NotInBlocks(f"'{folded}' is read in a place that is not understood", name.span.start)
         return scope[folded]
@@ -247,7 +248,7 @@ class Context:
         """Whether a name is that of a CTE whose definition is part of the text at hand."""
         if name.span.start in self.tables:
             return False
-        return self.blocks.slice(name.span).strip("`").casefold() in known
+        return fold(unquote(self.blocks.slice(name.span))) in known
 
     def reads_change(self, query: Query, scope: Scope) -> bool:
         """Whether anything that a query reads has changed."""
@@ -291,7 +292,7 @@ def numbered(count: int) -> list[str]:
     >>> numbered(2)
     ['`__trickle_c1`', '`__trickle_c2`']
     """
-    return [quoted(f"{RESERVED}c{number}") for number in range(1, count + 1)]
+    return [quote(f"{RESERVED}c{number}") for number in range(1, count + 1)]
 
 
 def replaced(published: Published, which: str, *after: str) -> Change:
@@ -302,14 +303,14 @@ def replaced(published: Published, which: str, *after: str) -> Change:
         which: The condition.
         after: Queries for the rows that come.
     """
-    alias, names = f"AS {RESERVED}p", ", ".join(quoted(name) for name in published.columns)
+    alias, names = f"AS {RESERVED}p", ", ".join(quote(name) for name in published.columns)
     if published.placed is None:
         parts = [weighted(sql, 1) for sql in after]
-        before = weighted(f"SELECT * FROM {quoted(published.rows)} {alias} WHERE {which}", -1)
+        before = weighted(f"SELECT * FROM {quote(published.rows)} {alias} WHERE {which}", -1)
         return Change(" UNION ALL ".join([*parts, before]))
     nowhere = f"CAST(NULL AS STRING) AS {FILE}, CAST(NULL AS BIGINT) AS {POSITION}"
     parts = [f"SELECT *, CAST(1 AS BIGINT) AS {WEIGHT}, {nowhere} FROM ({sql})" for sql in after]
-    placed = f"{names}, CAST(-1 AS BIGINT) AS {WEIGHT}, {FILE}, {POSITION} FROM {quoted(published.placed)}"
+    placed = f"{names}, CAST(-1 AS BIGINT) AS {WEIGHT}, {FILE}, {POSITION} FROM {quote(published.placed)}"
     return Change(" UNION ALL ".join([*parts, f"SELECT {placed} {alias} WHERE {which}"]), placed=True)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from airflow_trickle.engine.delta.bench import SparkBench
 from airflow_trickle.engine.delta.context import Column
 from airflow_trickle.engine.delta.ranges import Ranges
-from airflow_trickle.engine.zset import quoted
+from airflow_trickle.identifiers import fold, quote
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -47,7 +47,7 @@ class Names:
 
     def __init__(self, query: str) -> None:
         # Also words inside literals and comments: then a name of ours can be nothing but what it was given to.
-        self._words = {word.casefold() for word in _WORD.findall(query)}
+        self._words = {fold(word) for word in _WORD.findall(query)}
         #: By folded name, since Spark does not tell upper from lower case.
         self._given: dict[str, str] = {}
 
@@ -55,16 +55,16 @@ class Names:
         """A name like the wanted one; with ``count`` it has a number from the start."""
         plain = re.sub(r"\W", "_", wanted, flags=re.ASCII)
         name, number = (f"{plain}_1", 1) if count else (plain, 1)
-        while name.casefold() in self._words or name.casefold() in self._given:
+        while fold(name) in self._words or fold(name) in self._given:
             number += 1
             name = f"{plain}_{number}"
-        self._given[name.casefold()] = name
+        self._given[fold(name)] = name
         return name
 
     def shown(self, sql: str) -> str:
         """SQL without the quotes around the names that were given; they need none."""
         for name in self._given.values():
-            sql = sql.replace(quoted(name), name)
+            sql = sql.replace(quote(name), name)
         return sql
 
 

@@ -22,7 +22,8 @@ from airflow_trickle.engine.delta.keys import key_name, published_among, rows_am
 from airflow_trickle.engine.delta.selects import Block
 from airflow_trickle.engine.delta.tally_parts import Part
 from airflow_trickle.engine.delta.terms import all_of
-from airflow_trickle.engine.zset import RESERVED, quoted
+from airflow_trickle.engine.zset import RESERVED
+from airflow_trickle.identifiers import quote
 
 _ROWS = f"{RESERVED}n"
 #: Whether a group is among the published rows.
@@ -47,7 +48,7 @@ class Extremes:
         self._block = block
         self._keys = keys
         self._calls = calls
-        self._names = [quoted(key_name(number)) for number in range(len(keys))]
+        self._names = [quote(key_name(number)) for number in range(len(keys))]
 
     @property
     def values(self) -> list[str]:
@@ -109,31 +110,31 @@ class Extremes:
             for part in self.parts
         )
         unsure = self._keep_unsure(view, before, known)
-        joined = f"{quoted(view)} AS d JOIN ({after}) AS a ON {same} LEFT JOIN ({known}) AS p ON {also}"
+        joined = f"{quote(view)} AS d JOIN ({after}) AS a ON {same} LEFT JOIN ({known}) AS p ON {also}"
         lines = f"SELECT a.*{best} FROM {joined}"
         if unsure is None:
             return Found(lines, ())
         other = " AND ".join(f"u.{name} <=> d.{name}" for name in self._names) or "true"
         every = all_of(self._block.count, Version.NEW)
         again = self._block.sql(replace(every, conditions=rows_among(self._block, self._keys, unsure)))
-        return Found(f"{lines} WHERE NOT EXISTS (SELECT 1 FROM {quoted(unsure)} AS u WHERE {other})", (again,))
+        return Found(f"{lines} WHERE NOT EXISTS (SELECT 1 FROM {quote(unsure)} AS u WHERE {other})", (again,))
 
     def _published(self, view: str, shown: Sequence[int | None], published: Published) -> str:
         """What is published of the groups: keys, minima and maxima, in the types that lines have."""
         columns = self.columns()
         assert columns is not None  # noqa: S101 - asked before
         keys = [
-            f"{quoted(published.columns[at])} AS {name}"
+            f"{quote(published.columns[at])} AS {name}"
             for name, at in zip(self._names, shown, strict=True)
             if at is not None
         ]
         values = [
-            f"CAST({quoted(published.columns[columns[part.number]])} AS {part.answer}) AS {self.answer(part)}"
+            f"CAST({quote(published.columns[columns[part.number]])} AS {part.answer}) AS {self.answer(part)}"
             for part in self.parts
         ]
         which = published_among(self._block, shown, view, published)
         listed = ", ".join([*keys, *values, f"true AS {_THERE}"])
-        return f"SELECT {listed} FROM {quoted(published.rows)} AS {RESERVED}p WHERE {which}"
+        return f"SELECT {listed} FROM {quote(published.rows)} AS {RESERVED}p WHERE {which}"
 
     def _keep_unsure(self, view: str, before: str, known: str) -> str | None:
         """The keys of the groups that have to be read again; None if there are none."""
@@ -149,7 +150,7 @@ class Extremes:
         also = " AND ".join(f"p.{name} <=> d.{name}" for name in self._names) or "true"
         listed = ", ".join(f"d.{name}" for name in self._names) or "1 AS one"
         return self._block.context.bench.keep(
-            f"SELECT {listed} FROM {quoted(view)} AS d JOIN ({before}) AS b ON {same} LEFT JOIN ({known}) AS p "
+            f"SELECT {listed} FROM {quote(view)} AS d JOIN ({before}) AS b ON {same} LEFT JOIN ({known}) AS p "
             f"ON {also} WHERE b.{_ROWS} > 0 AND b.{_ROWS} + d.{_ROWS} > 0 AND ({' OR '.join(doubts)})",
             "the groups that may have lost their minimum or maximum",
         )

@@ -41,7 +41,7 @@ from airflow_trickle.engine.delta.merging import Merging, merge_of
 from airflow_trickle.engine.delta.selects import Block
 from airflow_trickle.engine.delta.tally import tally_of
 from airflow_trickle.engine.delta.terms import Term, all_of
-from airflow_trickle.engine.zset import quoted
+from airflow_trickle.identifiers import fold, quote, unquote
 
 #: Aggregates whose answer does not depend on the order of the rows, whatever the type.
 _EXACT = frozenset(
@@ -126,8 +126,8 @@ def _group_keys(block: Block, calls: list[Call]) -> Iterator[tuple[Span, int | N
 
 
 def _item_named(items: tuple[Item, ...], text: str) -> int | None:
-    name = text.strip("`").casefold()
-    found = [at for at, item in enumerate(items) if item.alias and item.alias.strip("`").casefold() == name]
+    name = fold(unquote(text))
+    found = [at for at, item in enumerate(items) if item.alias and fold(unquote(item.alias)) == name]
     return found[0] if found else None
 
 
@@ -310,7 +310,7 @@ def _keep_keys(block: Block, terms: list[Term], touched: Touched) -> str | None:
     parts = []
     for term in terms:
         columns = ", ".join(
-            f"{text} AS {quoted(key_name(number))}"
+            f"{text} AS {quote(key_name(number))}"
             for number, text in enumerate(key_texts(block, touched.keys, term.inner))
         )
         parts.append(block.sql(replace(term, weight=""), columns=columns, grouped=False, distinct=True))

@@ -21,7 +21,8 @@ from airflow_trickle.blocks.shapes import Derived, FromItem, NotInBlocks, Select
 from airflow_trickle.engine.delta.context import Context, Scope, Version
 from airflow_trickle.engine.delta.narrowing import Narrowing
 from airflow_trickle.engine.delta.terms import Term, uniform
-from airflow_trickle.engine.zset import RESERVED, WEIGHT, quoted
+from airflow_trickle.engine.zset import RESERVED, WEIGHT
+from airflow_trickle.identifiers import fold, parse_alias, quote
 
 _ROW_BY_ROW = (JoinKind.INNER, JoinKind.CROSS)
 _LEFT_DECIDES = (JoinKind.LEFT, JoinKind.SEMI, JoinKind.ANTI)
@@ -138,12 +139,12 @@ class Joins:
     def _catches_names(self, inside: list[int]) -> bool:
         """Whether ON, moved into a subquery over some relations, could take another relation for a column of theirs."""
         names = {
-            self._context.alias_of(source).partition("(")[0].split()[-1].strip("`").casefold()
+            fold(parse_alias(self._context.alias_of(source)).name)
             for at, source in enumerate(self._select.sources)
             if at not in inside and self._context.alias_of(source)
         }
         columns = {
-            column.name.casefold()
+            fold(column.name)
             for at in inside
             for column in self._context.bench.columns(f"SELECT * FROM {self._bare(at, Version.NEW)}")
         }
@@ -177,12 +178,10 @@ class Joins:
         """One relation in one state, with its alias."""
         item = self._select.sources[at]
         alias = self._context.alias_of(item)
-        if "(" in alias and version is Version.DELTA:
+        if alias and version is Version.DELTA and (parsed := parse_alias(alias)).columns:
             # The alias names the columns, but not the weight.
-            name, _, names = alias.partition("(")
-            listed = [part.strip() for part in names.rstrip().removesuffix(")").split(",")]
-            inner = ", ".join([*listed, WEIGHT])
-            return f"(SELECT * FROM {self._bare(at, version)} AS {RESERVED}q({inner})) {name.strip()}"
+            inner = ", ".join([*parsed.columns, WEIGHT])
+            return f"(SELECT * FROM {self._bare(at, version)} AS {RESERVED}q({inner})) AS {quote(parsed.name)}"
         return f"{self._bare(at, version)} {alias}".rstrip()
 
     def _bare(self, at: int, version: Version) -> str:
@@ -192,7 +191,7 @@ class Joins:
             text = views.name(Version.NEW if version is Version.EMPTY else version)
         elif isinstance(relation, Derived):
             if version in (Version.DELTA, Version.PLUS):
-                text = quoted(str(self._deltas[at]))
+                text = quote(str(self._deltas[at]))
             else:
                 state = Version.NEW if version is Version.EMPTY else version
                 text = f"({self._context.render(relation.query, state, self._scope)})"

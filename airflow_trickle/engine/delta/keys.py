@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from airflow_trickle.blocks.shapes import Span
 from airflow_trickle.engine.delta.context import Published, Version
 from airflow_trickle.engine.delta.selects import Block
-from airflow_trickle.engine.zset import RESERVED, quoted
+from airflow_trickle.engine.zset import RESERVED
+from airflow_trickle.identifiers import quote
 
 
 def key_name(number: int) -> str:
@@ -30,13 +31,13 @@ def key_texts(block: Block, keys: Sequence[Span], version: Version) -> list[str]
 def rows_among(block: Block, keys: Sequence[Span], view: str) -> tuple[str, ...]:
     """That a row of the block has one of the keys of a view, and lies where these lie."""
     texts, ranges = key_texts(block, keys, Version.NEW), block.context.bench.ranges(view)
-    equal = " AND ".join(f"{quoted(key_name(number))} <=> ({text})" for number, text in enumerate(texts))
+    equal = " AND ".join(f"{quote(key_name(number))} <=> ({text})" for number, text in enumerate(texts))
     within = [
         ranges[name].holds_or_null(f"({text})")
         for number, text in enumerate(texts)
         if (name := key_name(number)) in ranges
     ]
-    return (f"EXISTS (SELECT 1 FROM {quoted(view)} WHERE {equal or 'true'})", *within)
+    return (f"EXISTS (SELECT 1 FROM {quote(view)} WHERE {equal or 'true'})", *within)
 
 
 def published_among(block: Block, shown: Sequence[int | None], view: str, published: Published) -> str:
@@ -52,8 +53,8 @@ def published_among(block: Block, shown: Sequence[int | None], view: str, publis
     equal, within = [], []
     for number, at in enumerate(shown):
         assert at is not None  # noqa: S101 - asked for shown keys only
-        name, column = key_name(number), f"{RESERVED}p.{quoted(published.columns[at])}"
-        equal.append(f"{quoted(name)} <=> {column}")
+        name, column = key_name(number), f"{RESERVED}p.{quote(published.columns[at])}"
+        equal.append(f"{quote(name)} <=> {column}")
         if name in ranges and ranges[name].type == published.types[at]:
             within.append(ranges[name].holds_or_null(column))
-    return " AND ".join([f"EXISTS (SELECT 1 FROM {quoted(view)} WHERE {' AND '.join(equal) or 'true'})", *within])
+    return " AND ".join([f"EXISTS (SELECT 1 FROM {quote(view)} WHERE {' AND '.join(equal) or 'true'})", *within])

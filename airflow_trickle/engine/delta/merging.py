@@ -17,7 +17,8 @@ from airflow_trickle.engine.delta.context import Change, Published, Version, rep
 from airflow_trickle.engine.delta.keys import key_name, rows_among
 from airflow_trickle.engine.delta.selects import Block
 from airflow_trickle.engine.delta.terms import Term, all_of
-from airflow_trickle.engine.zset import FILE, POSITION, RESERVED, WEIGHT, quoted
+from airflow_trickle.engine.zset import FILE, POSITION, RESERVED, WEIGHT
+from airflow_trickle.identifiers import quote
 
 #: Aggregate -> the aggregate that makes one answer of two.
 _MERGED_BY: Mapping[str, str] = {
@@ -101,12 +102,12 @@ class Merging:
         self._block = block
         self._merge = merge
         self._published = published
-        self._names = [quoted(name) for name in published.columns]
-        self._keys = [quoted(key_name(number)) for number in range(len(merge.keys))]
+        self._names = [quote(name) for name in published.columns]
+        self._keys = [quote(key_name(number)) for number in range(len(merge.keys))]
         #: What came, once it is computed.
         self._gained_view = ""
         #: By column of the result: what the changed rows alone give.
-        self._gains = [quoted(f"{RESERVED}g{number}") for number in range(len(merge.columns))]
+        self._gains = [quote(f"{RESERVED}g{number}") for number in range(len(merge.columns))]
 
     def change(self, terms: list[Term]) -> Change | None:
         """The weighted rows; None if nothing changed."""
@@ -118,9 +119,9 @@ class Merging:
         lost = None if only_gains else self._keep_lost(gained)
         if lost is None:
             return Change(self._exchanged(gained), placed=self._published.placed is not None, net=True)
-        rest = f"(SELECT * FROM {quoted(gained)} WHERE NOT {_LOSES})"
+        rest = f"(SELECT * FROM {quote(gained)} WHERE NOT {_LOSES})"
         after = [self._merged(rest), self._recomputed(lost)]
-        return replaced(self._published, self._is_in(quoted(gained)), *after)
+        return replaced(self._published, self._is_in(quote(gained)), *after)
 
     # --- what came ---------------------------------------------------------------------------------
 
@@ -141,7 +142,7 @@ class Merging:
         return self._block.context.bench.keep(sql, "what the changed rows add to each group, and which lost a row")
 
     def _keep_lost(self, gained: str) -> str | None:
-        sql = f"SELECT * FROM {quoted(gained)} WHERE {_LOSES}"
+        sql = f"SELECT * FROM {quote(gained)} WHERE {_LOSES}"
         return self._block.context.bench.keep(sql, "the groups that lost a row")
 
     def _gained(self, term: Term) -> str:
@@ -198,7 +199,7 @@ class Merging:
         """The published rows of some groups, with their places if they have them."""
         view = self._published.placed or self._published.rows
         where = " AND ".join([self._is_in(groups), *self._within(self._gained_view)])
-        return f"(SELECT *, true AS {_THERE} FROM {quoted(view)} AS {RESERVED}p WHERE {where})"
+        return f"(SELECT *, true AS {_THERE} FROM {quote(view)} AS {RESERVED}p WHERE {where})"
 
     def _sums(self) -> list[str]:
         """The columns of a group, out of those published (o) and those that came (g)."""
@@ -232,7 +233,7 @@ class Merging:
         going = [*before, "CAST(-1 AS BIGINT)", *places, f"o.{_THERE}"]
         names = ", ".join([*self._names, WEIGHT, *where])
         both = f"stack(2, {', '.join([*coming, *going])}) AS ({names}, {_THERE})"
-        rows = self._joined(quoted(gained)).replace("{columns}", both)
+        rows = self._joined(quote(gained)).replace("{columns}", both)
         return f"SELECT {names} FROM (SELECT {rows} WHERE o.{_THERE} IS NULL OR NOT ({same})) WHERE {_THERE}"
 
     def _recomputed(self, lost: str) -> str:

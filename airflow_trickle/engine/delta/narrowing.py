@@ -19,7 +19,7 @@ from airflow_trickle.blocks.shapes import Select, Span, TableName
 from airflow_trickle.engine.delta.context import Context, Scope, Version
 from airflow_trickle.engine.delta.ranges import Ranges
 from airflow_trickle.engine.delta.terms import Term
-from airflow_trickle.engine.zset import quoted
+from airflow_trickle.identifiers import fold, parse_alias, quote
 
 _ROW_BY_ROW = (JoinKind.INNER, JoinKind.CROSS)
 _LEFT_DECIDES = (JoinKind.LEFT, JoinKind.SEMI, JoinKind.ANTI)
@@ -60,7 +60,8 @@ class Relations:
     def alias(self, at: int) -> str | None:
         """What a relation is called; None if it has a list of columns or no name."""
         words = self._context.alias_of(self._select.sources[at])
-        return words.split()[-1].strip("`").casefold() if words and "(" not in words else None
+        parsed = parse_alias(words) if words else None
+        return fold(parsed.name) if parsed is not None and not parsed.columns else None
 
     def types(self, at: int) -> Mapping[str, str] | None:
         """The types of a relation's columns by folded name, if it is a table."""
@@ -197,5 +198,5 @@ class Narrowing:
                         continue
                     known = ranges.get((there, other.name))
                     if known is not None and (inner.types(here) or {}).get(one.name) == known.type:
-                        enough[select.sources[here].relation.span.start] = known.holds(quoted(one.name))
+                        enough[select.sources[here].relation.span.start] = known.holds(quote(one.name))
         return enough

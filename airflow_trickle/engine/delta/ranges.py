@@ -27,6 +27,8 @@ from pyiceberg.types import (
     TimestamptzType,
 )
 
+from airflow_trickle.identifiers import fold
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -87,7 +89,7 @@ def ranges_of_files(schema: Schema, files: Iterable[DataFile]) -> dict[str, Rang
         named = tuple((_literal(low, kind), _literal(high, kind)) for low, high in known)
         nulls = any((file.null_value_counts or {}).get(field.field_id, 1) for file in files)
         ends = tuple((_number(low), _number(high)) for low, high in known)
-        found[field.name.casefold()] = Ranges(named, _spark_name(kind), nulls, ends)
+        found[fold(field.name)] = Ranges(named, _spark_name(kind), nulls, ends)
     return found
 
 
@@ -95,7 +97,7 @@ class RangesOfFiles(Mapping[str, Ranges]):
     """The ranges of all rows of many files; each column is looked at when it is asked for."""
 
     def __init__(self, schema: Schema, files: Sequence[DataFile]) -> None:
-        self._fields = {field.name.casefold(): field for field in schema.fields}
+        self._fields = {fold(field.name): field for field in schema.fields}
         self._files = files
         self._found: dict[str, Ranges | None] = {}
 
@@ -171,7 +173,7 @@ def ranges_of_rows(rows: pa.Table) -> dict[str, Ranges]:
         column = rows.column(field.name) if rows.schema.names.count(field.name) == 1 else None
         if kind is None or column is None or column.null_count == len(column):
             continue
-        found[field.name.casefold()] = _ranges_of_column(column, kind)
+        found[fold(field.name)] = _ranges_of_column(column, kind)
     return found
 
 

@@ -19,7 +19,8 @@ from airflow_trickle.engine.delta.context import Context, Scope, Version
 from airflow_trickle.engine.delta.joins import Joins
 from airflow_trickle.engine.delta.narrowing import Narrowing
 from airflow_trickle.engine.delta.terms import Term, uniform
-from airflow_trickle.engine.zset import RESERVED, WEIGHT, quoted
+from airflow_trickle.engine.zset import RESERVED, WEIGHT
+from airflow_trickle.identifiers import fold, parse_alias, quote, split_dotted, unquote
 
 
 class Block:
@@ -178,9 +179,9 @@ class Block:
             # Behind a semi or anti join the right side is not seen.
             return True
         at = term.versions.index(Version.DELTA)
-        alias = self.context.alias_of(self.select.sources[at]).partition("(")[0].split()
-        named = "".join(qualifier.split()).strip(".").strip("`").casefold()
-        return bool(alias) and alias[-1].strip("`").casefold() == named
+        alias, parts = self.context.alias_of(self.select.sources[at]), split_dotted(qualifier)
+        # With more parts it is a star over a struct, or over a relation by its full name.
+        return bool(alias) and len(parts) == 1 and fold(parse_alias(alias).name) == fold(unquote(parts[0]))
 
 
 @dataclass(frozen=True)
@@ -252,7 +253,7 @@ def _correlated(block: Block, inner: Block, term: Term) -> tuple[list[str], dict
                 return None
             rows.append(known.holds(other.text))
             relation = inner.select.sources[at].relation
-            enough[relation.span.start] = known.holds(quoted(one.name))
+            enough[relation.span.start] = known.holds(quote(one.name))
     return rows, enough
 
 

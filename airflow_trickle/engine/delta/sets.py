@@ -16,7 +16,8 @@ from collections.abc import Sequence
 from airflow_trickle.algebra.nodes import SetKind
 from airflow_trickle.blocks.shapes import NotInBlocks
 from airflow_trickle.engine.delta.context import LINES_FAIL, Change, Column, Context, Published, Tallies, numbered
-from airflow_trickle.engine.zset import RESERVED, WEIGHT, quoted
+from airflow_trickle.engine.zset import RESERVED, WEIGHT
+from airflow_trickle.identifiers import quote
 
 #: The change of one side of a set operation, and its present rows.
 _Side = tuple[str | None, str | None]
@@ -42,7 +43,7 @@ def union_all(context: Context, columns: list[Column], left: str | None, right: 
 def _cast(columns: list[Column], delta: str) -> str:
     names = numbered(len(columns))
     shown = ", ".join(
-        f"CAST({name} AS {column.type}) AS {quoted(column.name)}" for name, column in zip(names, columns, strict=True)
+        f"CAST({name} AS {column.type}) AS {quote(column.name)}" for name, column in zip(names, columns, strict=True)
     )
     return f"SELECT {shown}, {WEIGHT} FROM ({delta}) AS {RESERVED}q({', '.join([*names, WEIGHT])})"
 
@@ -63,17 +64,17 @@ def gain_of_distinct(context: Context, delta: str, published: Published) -> Chan
     view = context.bench.keep(f"SELECT DISTINCT {cast} FROM {inner}", "the distinct rows that came")
     if view is None:
         return None
-    there = [quoted(name) for name in published.columns]
+    there = [quote(name) for name in published.columns]
     same = " AND ".join(f"{{0}}{name} <=> p.{own}" for name, own in zip(names, there, strict=True))
     within = _within(context, view, [f"p.{name}" for name in there])
     # What is published of them is little: sent to where the new rows are, nothing needs to be sorted.
     known = (
-        f"SELECT * FROM {quoted(published.rows)} AS p "
-        f"WHERE EXISTS (SELECT 1 FROM {quoted(view)} AS d WHERE {same.format('d.')}){within}"
+        f"SELECT * FROM {quote(published.rows)} AS p "
+        f"WHERE EXISTS (SELECT 1 FROM {quote(view)} AS d WHERE {same.format('d.')}){within}"
     )
     shown = ", ".join(f"d.{name} AS {own}" for name, own in zip(names, there, strict=True))
     return Change(
-        f"SELECT /*+ BROADCAST(p) */ {shown}, CAST(1 AS BIGINT) AS {WEIGHT} FROM {quoted(view)} AS d "
+        f"SELECT /*+ BROADCAST(p) */ {shown}, CAST(1 AS BIGINT) AS {WEIGHT} FROM {quote(view)} AS d "
         f"LEFT ANTI JOIN ({known}) AS p ON {same.format('d.')}",
         net=True,
     )
@@ -124,14 +125,14 @@ def change_of_set(
         if tallies is not None and tallies.wanted:
             tallies.whole = _added_up(names, rows)
     else:
-        rows = f"SELECT {', '.join([*names, _LEFT, _RIGHT])} FROM {quoted(lines)}"
-        gained = f"SELECT {', '.join([*names, _LEFT, _RIGHT])} FROM {quoted(view)}"
+        rows = f"SELECT {', '.join([*names, _LEFT, _RIGHT])} FROM {quote(lines)}"
+        gained = f"SELECT {', '.join([*names, _LEFT, _RIGHT])} FROM {quote(view)}"
         assert tallies is not None  # noqa: S101 - it has lines
         tallies.gained, tallies.folded = view, _added_up(names, f"{rows} UNION ALL {gained}")
     same = " AND ".join(f"d.{name} <=> n.{name}" for name in names)
     within = _within(context, view, [f"n.{name}" for name in names])
     found = _added_up(
-        names, rows, f"AS n WHERE EXISTS (SELECT 1 FROM {quoted(view)} AS d WHERE {same}){within}", every=True
+        names, rows, f"AS n WHERE EXISTS (SELECT 1 FROM {quote(view)} AS d WHERE {same}){within}", every=True
     )
     there = {"l": f"coalesce(n.{_LEFT}, 0L)", "r": f"coalesce(n.{_RIGHT}, 0L)"}
     change = {"l": f"d.{_LEFT}", "r": f"d.{_RIGHT}"}
@@ -139,13 +140,13 @@ def change_of_set(
     before, after = (other, there) if lines is None else (there, other)
     copies = _COPIES[kind, every]
     weight = f"CAST({copies.format(**after)} - {copies.format(**before)} AS BIGINT)"
-    shown = ", ".join(f"d.{name} AS {quoted(column.name)}" for name, column in zip(names, columns, strict=True))
+    shown = ", ".join(f"d.{name} AS {quote(column.name)}" for name, column in zip(names, columns, strict=True))
     # Counts that say less than nothing are wrong; rather fail than publish what they say.
     wrong = " OR ".join(f"{count} < 0" for count in other.values())
     told = "the counts of a row do not add up" if lines is None else f"{LINES_FAIL} the counts of a row do not add up"
     checked = f"IF({wrong}, CAST(raise_error('{told}') AS BIGINT), {weight})"
     return Change(
-        f"SELECT * FROM (SELECT {shown}, {checked} AS {WEIGHT} FROM {quoted(view)} AS d "
+        f"SELECT * FROM (SELECT {shown}, {checked} AS {WEIGHT} FROM {quote(view)} AS d "
         f"LEFT JOIN ({found}) AS n ON {same}) WHERE {WEIGHT} <> 0",
         net=True,
     )

@@ -21,7 +21,8 @@ from airflow_trickle.engine.delta.keys import key_name, published_among
 from airflow_trickle.engine.delta.selects import Block
 from airflow_trickle.engine.delta.tally_parts import WHOLE, Part, part_of, typed
 from airflow_trickle.engine.delta.terms import Term, all_of
-from airflow_trickle.engine.zset import RESERVED, quoted
+from airflow_trickle.engine.zset import RESERVED
+from airflow_trickle.identifiers import quote
 from airflow_trickle.tuning import tuning
 
 _ROWS = f"{RESERVED}n"
@@ -39,7 +40,7 @@ class Tally:
         extremes = [part for part in parts if part.is_extreme]
         spans = [next(span for span, part in calls.items() if part.number == one.number) for one in extremes]
         self._extremes = Extremes(block, keys, extremes, spans)
-        self._names = [quoted(key_name(number)) for number in range(len(keys))]
+        self._names = [quote(key_name(number)) for number in range(len(keys))]
 
     def is_understood(self, shown: tuple[int | None, ...] | None) -> bool:
         """Whether all columns are made of keys and aggregates alone, and published rows tell what lines do not."""
@@ -150,18 +151,18 @@ class Tally:
         listed = ", ".join([*self._names, *self._columns])
         tallies.gained = view
         tallies.folded = self.added_up(
-            f"SELECT {listed} FROM {quoted(lines)} UNION ALL SELECT {listed} FROM {quoted(view)}"
+            f"SELECT {listed} FROM {quote(lines)} UNION ALL SELECT {listed} FROM {quote(view)}"
         )
         same = " AND ".join(f"d.{name} <=> l.{name}" for name in self._names) or "true"
         within = "".join(
-            f" AND {known.holds_or_null(f'l.{quoted(name)}')}"
+            f" AND {known.holds_or_null(f'l.{quote(name)}')}"
             for name, known in bench.ranges(view).items()
             if name.startswith(f"{RESERVED}k")
         )
         before = (
-            f"SELECT * FROM {quoted(lines)} AS l WHERE EXISTS (SELECT 1 FROM {quoted(view)} AS d WHERE {same}){within}"
+            f"SELECT * FROM {quote(lines)} AS l WHERE EXISTS (SELECT 1 FROM {quote(view)} AS d WHERE {same}){within}"
         )
-        after = self.added_up(f"SELECT {listed} FROM ({before}) UNION ALL SELECT {listed} FROM {quoted(view)}")
+        after = self.added_up(f"SELECT {listed} FROM ({before}) UNION ALL SELECT {listed} FROM {quote(view)}")
         if self._extremes.parts:
             assert shown is not None  # noqa: S101 - asked for by tally_of
             found = self._extremes.found(view, self.added_up(before), after, shown, published)
@@ -180,7 +181,7 @@ class Tally:
         # By names of our own first, so that nothing in an item can mean an item before it.
         items = [f"{self._item(item.span)} AS {RESERVED}i{at}" for at, item in enumerate(select.items)]
         named = [
-            f"{RESERVED}i{at} AS {item.alias or quoted(f'{RESERVED}i{at}')}" for at, item in enumerate(select.items)
+            f"{RESERVED}i{at} AS {item.alias or quote(f'{RESERVED}i{at}')}" for at, item in enumerate(select.items)
         ]
         conditions = [self._adds_up()]
         if select.having is not None:

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from airflow_trickle.engine.fetch import fetch
 from airflow_trickle.engine.fixpoint.rows import Rows, is_few
-from airflow_trickle.engine.zset import RESERVED, WEIGHT, quoted
+from airflow_trickle.engine.zset import RESERVED, WEIGHT
+from airflow_trickle.identifiers import quote
 
 #: So few rows derive so few that it does not matter whether some come several times.
 _VERY_FEW = 5_000
@@ -37,7 +38,7 @@ def add(rows: Rows, found: Sequence[str], rank: int) -> int:
                 return 0
             new = rows.is_new(here)
             if new is None:
-                sql = f"SELECT * FROM {quoted(bench.give(here))}"
+                sql = f"SELECT * FROM {quote(bench.give(here))}"
                 new = fetch(bench.frame(_unknown(rows, sql, few=True)))
             if new is not None:
                 rows.add_rows(new, rank)
@@ -77,16 +78,16 @@ def _improve(rows: Rows, every: str, rank: int) -> int:
     if better is None:
         rows.latest = 0
         return 0
-    fresh = f"(SELECT 1 FROM {quoted(better)} AS {d} WHERE {same})"
+    fresh = f"(SELECT 1 FROM {quote(better)} AS {d} WHERE {same})"
     if rows.base is not None:
-        base = rows.staying(f"SELECT {listed} FROM {quoted(rows.base)}")
+        base = rows.staying(f"SELECT {listed} FROM {quote(rows.base)}")
         gone = bench.keep(
             f"SELECT * FROM ({base}) AS {s} WHERE EXISTS {fresh}", f"rows of {rows.member.name} that are bettered"
         )
         if gone is not None:
             rows.gone.append(gone)
-    parts = [f"SELECT * FROM {quoted(part.view)} AS {s} WHERE NOT EXISTS {fresh}" for part in rows.parts]
-    parts.append(f"SELECT {listed}, CAST({rank} AS BIGINT) AS {WEIGHT} FROM {quoted(better)}")
+    parts = [f"SELECT * FROM {quote(part.view)} AS {s} WHERE NOT EXISTS {fresh}" for part in rows.parts]
+    parts.append(f"SELECT {listed}, CAST({rank} AS BIGINT) AS {WEIGHT} FROM {quote(better)}")
     rows.replace_parts(bench.frame(" UNION ALL ".join(parts)))
-    rows.latest = bench.frame(f"SELECT * FROM {quoted(better)}").count()
+    rows.latest = bench.frame(f"SELECT * FROM {quote(better)}").count()
     return rows.latest

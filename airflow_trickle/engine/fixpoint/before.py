@@ -19,7 +19,8 @@ from airflow_trickle.engine.fixpoint.rows import Rows
 from airflow_trickle.engine.fixpoint.rules import Member
 from airflow_trickle.engine.fixpoint.unit import UnitRun
 from airflow_trickle.engine.inputs import read_files
-from airflow_trickle.engine.zset import WEIGHT, quoted
+from airflow_trickle.engine.zset import WEIGHT
+from airflow_trickle.identifiers import quote
 from airflow_trickle.lakehouse.columns import spark_schema
 from airflow_trickle.lakehouse.deletes import total_rows, total_size
 from airflow_trickle.lakehouse.snapshots import files_of
@@ -89,8 +90,8 @@ class Before:
                 raise Anew(f"what was kept of {member.name} is lost")
             struct = StructType.fromJson(dict(lines.columns))
             columns = [Column(f.name, f.dataType.simpleString()) for f in struct.fields if f.name != WEIGHT]
-            listed = ", ".join(quoted(column.name) for column in columns)
-            base = bench.promise(lambda: bench.frame(f"SELECT {listed} FROM {quoted(view)}"))
+            listed = ", ".join(quote(column.name) for column in columns)
+            base = bench.promise(lambda: bench.frame(f"SELECT {listed} FROM {quote(view)}"))
             return Rows(self.session, bench, member, columns, base, view, lines.count)
         table, held = self.table(member.key), self.held(member.key)
         schema = table.metadata.schema()

@@ -8,8 +8,8 @@ from airflow_trickle.engine.delta.bench import SparkBench
 from airflow_trickle.engine.delta.context import Column, Views
 from airflow_trickle.engine.fixpoint.rules import Member, Rule
 from airflow_trickle.engine.fixpoint.sql import RuleSql, World, written_names
-from airflow_trickle.engine.zset import quoted
 from airflow_trickle.errors import RefreshFailed
+from airflow_trickle.identifiers import fold, quote, split_dotted, unquote
 
 #: A decimal may gain a digit with every round, up to 38.
 _ROUNDS = 60
@@ -75,11 +75,11 @@ def _columns(
 def _names(member: Member) -> list[str] | None:
     """The names that the text gives: a list behind the name, else those of its first SELECT; None if it has a star."""
     if member.columns:
-        return [part.strip().strip("`") for part in member.columns.split(",")]
+        return [unquote(part) for part in split_dotted(member.columns)]
     return written_names(member.text.blocks, member.query)
 
 
 def _empty(bench: SparkBench, columns: list[Column]) -> Views:
-    shown = ", ".join(f"CAST(NULL AS {column.type}) AS {quoted(column.name)}" for column in columns)
+    shown = ", ".join(f"CAST(NULL AS {column.type}) AS {quote(column.name)}" for column in columns)
     view = bench.promise(lambda: bench.frame(f"SELECT {shown} WHERE false"))
-    return Views(view, view, None, types={column.name.casefold(): column.type for column in columns})
+    return Views(view, view, None, types={fold(column.name): column.type for column in columns})

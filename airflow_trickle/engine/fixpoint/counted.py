@@ -20,7 +20,8 @@ from airflow_trickle.engine.delta.context import Column, Views
 from airflow_trickle.engine.fixpoint.machine import NotSettled
 from airflow_trickle.engine.fixpoint.rules import Member
 from airflow_trickle.engine.fixpoint.sql import RuleSql, World
-from airflow_trickle.engine.zset import RESERVED, WEIGHT, quoted
+from airflow_trickle.engine.zset import RESERVED, WEIGHT
+from airflow_trickle.identifiers import fold, quote
 from airflow_trickle.results import Iteration
 from airflow_trickle.tuning import tuning
 
@@ -53,13 +54,13 @@ class Bag:
     @property
     def names(self) -> list[str]:
         """The columns, ready for SQL."""
-        return [quoted(column.name) for column in self.columns]
+        return [quote(column.name) for column in self.columns]
 
     def typed(self, sql: str, *, weighted: bool) -> str:
         """Rows of a rule in the types of the member, with weights."""
         plain = [f"{RESERVED}c{number}" for number in range(len(self.columns))]
         shown = [
-            f"CAST({name} AS {column.type}) AS {quoted(column.name)}"
+            f"CAST({name} AS {column.type}) AS {quote(column.name)}"
             for name, column in zip(plain, self.columns, strict=True)
         ]
         given = [*plain, WEIGHT] if weighted else plain
@@ -76,7 +77,7 @@ class Bag:
         if not self.parts:
             return None
         listed = ", ".join([*self.names, WEIGHT])
-        return self.added_up(" UNION ALL ".join(f"SELECT {listed} FROM {quoted(part)}" for part in self.parts))
+        return self.added_up(" UNION ALL ".join(f"SELECT {listed} FROM {quote(part)}" for part in self.parts))
 
     def now(self, without_last: bool = False) -> str:
         """The rows as they are, each as often as it is there; or as they were before the last part came."""
@@ -85,11 +86,11 @@ class Bag:
         found = []
         if self.base is not None:
             if not parts:
-                return f"SELECT {listed} FROM {quoted(self.base)}"
-            found.append(f"SELECT {listed}, CAST(1 AS BIGINT) AS {WEIGHT} FROM {quoted(self.base)}")
-        found += [f"SELECT {listed}, {WEIGHT} FROM {quoted(part)}" for part in parts]
+                return f"SELECT {listed} FROM {quote(self.base)}"
+            found.append(f"SELECT {listed}, CAST(1 AS BIGINT) AS {WEIGHT} FROM {quote(self.base)}")
+        found += [f"SELECT {listed}, {WEIGHT} FROM {quote(part)}" for part in parts]
         if not found:
-            nulls = ", ".join(f"CAST(NULL AS {column.type}) AS {quoted(column.name)}" for column in self.columns)
+            nulls = ", ".join(f"CAST(NULL AS {column.type}) AS {quote(column.name)}" for column in self.columns)
             return f"SELECT {nulls} WHERE false"
         wrong = f"CAST(raise_error('a row of {self.member.key.replace(chr(39), '')} is there less than never') AS INT)"
         copies = f"IF({WEIGHT} < 0, {wrong}, CAST({WEIGHT} AS INT))"
@@ -105,7 +106,7 @@ class Bag:
         here = self.bench.rows_of(view)
         if here is not None:
             return int(sum(abs(weight) for weight in here[WEIGHT].to_pylist()))
-        return int(self.bench.frame(f"SELECT sum(abs({WEIGHT})) FROM {quoted(view)}").collect()[0][0])
+        return int(self.bench.frame(f"SELECT sum(abs({WEIGHT})) FROM {quote(view)}").collect()[0][0])
 
     def fold(self) -> None:
         """Few parts: the older ones become one."""
@@ -113,7 +114,7 @@ class Bag:
             return
         listed = ", ".join([*self.names, WEIGHT])
         older, last = self.parts[:-1], self.parts[-1:]
-        sql = self.added_up(" UNION ALL ".join(f"SELECT {listed} FROM {quoted(part)}" for part in older))
+        sql = self.added_up(" UNION ALL ".join(f"SELECT {listed} FROM {quote(part)}" for part in older))
         one = self.bench.keep(sql, f"what came to {self.member.name} and went")
         self.parts = [*([one] if one is not None else []), *last]
 
@@ -201,7 +202,7 @@ class Counting:
         bag = self.bags[key]
         sql = bag.now()
         view = self.bench.promise(lambda: self.bench.frame(sql))
-        return Views(view, view, None, types={column.name.casefold(): column.type for column in bag.columns})
+        return Views(view, view, None, types={fold(column.name): column.type for column in bag.columns})
 
     def _moved(self, key: str) -> Views:
         bag = self.bags[key]
@@ -210,7 +211,7 @@ class Counting:
             self.bench.promise(lambda: self.bench.frame(before)),
             self.bench.promise(lambda: self.bench.frame(after)),
             bag.parts[-1],
-            types={column.name.casefold(): column.type for column in bag.columns},
+            types={fold(column.name): column.type for column in bag.columns},
         )
 
     def _passed(self, phase: str, counts: dict[str, int], begin: float) -> bool:

@@ -21,6 +21,7 @@ from airflow_trickle.engine.fixpoint.system import system_of
 from airflow_trickle.engine.fixpoint.unit import UnitRun
 from airflow_trickle.engine.full import input_at
 from airflow_trickle.engine.holds import hold_of
+from airflow_trickle.engine.identity import require_identity
 from airflow_trickle.engine.phases import Phase, Phases
 from airflow_trickle.engine.publishing import AT_ONCE, Publishing
 from airflow_trickle.engine.record import Refresh, note_waiting, outcome_of
@@ -31,9 +32,9 @@ from airflow_trickle.lakehouse.catalog import Lakehouse
 from airflow_trickle.lakehouse.leases import Lease
 from airflow_trickle.plan.steps import RefreshStep
 from airflow_trickle.results import Iteration, Mode, Status, TableResult
-from airflow_trickle.spark.active import activated, configured
+from airflow_trickle.spark.active import activated, configured, lent
 from airflow_trickle.spark.session import SparkProvider
-from airflow_trickle.spark.tuning import SESSION_SETTINGS, loop_conf
+from airflow_trickle.spark.tuning import loop_conf
 from airflow_trickle.tick import Tick
 
 if TYPE_CHECKING:
@@ -113,17 +114,18 @@ def _work(
 def _session(run: UnitRun, decision: UnitDecision) -> Iterator[SparkSession]:
     """A session that is set up for the refresh; its views are dropped at the end."""
     session = run.spark.session
+    for table in run.step.tables:
+        require_identity(table, run.spark)
     target = next(iter(decision.tables.values())).target
     size = sum(input_at(run.lake, name, version).size for name, version in target.inputs.items())
     # Plans inside a loop are small and many: what adapting them costs is more than what it gains.
     settings = {**loop_conf(size), "spark.sql.adaptive.enabled": "false"}
     own = {key: value for table in run.step.tables for key, value in table.spark_conf.items()}
-    if run.spark.borrowed:
-        settings = {**SESSION_SETTINGS, **settings}
     try:
         with (
             explained(run.first.step, run.lake.catalog.properties.get("warehouse", "")),
             activated(session),
+            lent(run.spark),
             configured(session, settings, put_back=run.spark.borrowed),
             configured(session, own, put_back=True),
         ):

@@ -21,6 +21,7 @@ from airflow_trickle.blocks.shapes import (
 from airflow_trickle.engine.fixpoint.queries import folded, is_distinct, is_sum, only_shown, stripped, with_ctes
 from airflow_trickle.engine.fixpoint.rules import Around, Member, Names, Rule, Text
 from airflow_trickle.engine.zset import RESERVED
+from airflow_trickle.identifiers import parse_alias
 
 #: Joins in which a row more on the right may take a row away, and those in which one more on the left may.
 _MAY_TAKE = (JoinKind.LEFT, JoinKind.ANTI, JoinKind.FULL)
@@ -229,7 +230,7 @@ class Finder:
         if not isinstance(relation, Derived) or not self._reads_member(text, relation.query, names):
             return None, source
         key = f"{text.step.identifier}#{relation.span.start}"
-        name = source.alias.split("(")[0].split()[-1].strip("`") if source.alias else "subquery"
+        name = parse_alias(source.alias).name if source.alias else "subquery"
         member = Member(key, f"{path}.{name}", None, text, relation.query, names)
         self.found[key] = member
         self._define(member, relation.query, names)

@@ -25,7 +25,8 @@ from airflow_trickle.engine.fixpoint.retract import RanksUnknown, Retraction
 from airflow_trickle.engine.fixpoint.rows import Rows
 from airflow_trickle.engine.fixpoint.rules import Member, Rule
 from airflow_trickle.engine.fixpoint.sql import RuleSql, World
-from airflow_trickle.engine.zset import RESERVED, WEIGHT, quoted
+from airflow_trickle.engine.zset import RESERVED, WEIGHT
+from airflow_trickle.identifiers import fold, quote
 from airflow_trickle.results import Iteration
 
 #: Marks rows of which a derivation went.
@@ -164,7 +165,7 @@ class Machine:
         return found
 
     def _states(self, rows: Rows, upto: int, new: str | None) -> Views:
-        types = {column.name.casefold(): column.type for column in rows.columns}
+        types = {fold(column.name): column.type for column in rows.columns}
         after = self.later(rows.now())
         if new is None:
             return Views(after, after, None, types=types)
@@ -205,9 +206,9 @@ class Machine:
                 if view is None:
                     continue
                 listed = ", ".join(rows.names)
-                moved.gained.setdefault(key, []).append(f"SELECT {listed} FROM {quoted(view)} WHERE {WEIGHT} > 0")
+                moved.gained.setdefault(key, []).append(f"SELECT {listed} FROM {quote(view)} WHERE {WEIGHT} > 0")
                 if not self._only_gained(view):
-                    moved.lost.setdefault(key, []).append(f"SELECT {listed} FROM {quoted(view)} WHERE {LOST} = 1")
+                    moved.lost.setdefault(key, []).append(f"SELECT {listed} FROM {quote(view)} WHERE {LOST} = 1")
         return moved
 
     def moved_by(self, rows: Rows, rule: Rule, change: World, now: Mapping[str, Views]) -> str | None:
@@ -226,14 +227,14 @@ class Machine:
     def _only_gained(self, view: str) -> bool:
         here = self.bench.rows_of(view)
         if here is None:
-            return bool(self.bench.frame(f"SELECT 1 FROM {quoted(view)} WHERE {LOST} = 1").isEmpty())
+            return bool(self.bench.frame(f"SELECT 1 FROM {quote(view)} WHERE {LOST} = 1").isEmpty())
         return not any(here[LOST].to_pylist())
 
     def as_they_are(self, key: str) -> Views:
         """The rows of a member, which nothing changes."""
         rows = self.rows[key]
         view = self.later(rows.now())
-        return Views(view, view, None, types={column.name.casefold(): column.type for column in rows.columns})
+        return Views(view, view, None, types={fold(column.name): column.type for column in rows.columns})
 
 
 @dataclass

@@ -21,7 +21,8 @@ from airflow_trickle.engine.fixpoint.rules import Member
 from airflow_trickle.engine.fixpoint.sql import RuleSql, World
 from airflow_trickle.engine.fixpoint.system import layers
 from airflow_trickle.engine.inputs import create_view
-from airflow_trickle.engine.zset import WEIGHT, net, quoted, weigh
+from airflow_trickle.engine.zset import WEIGHT, net, weigh
+from airflow_trickle.identifiers import quote
 from airflow_trickle.results import Iteration
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ class Naive:
         sql = RuleSql(self.members[key].whole, self.world, states, self.keys).whole()
         plain = [f"__trickle_c{number}" for number in range(len(self.columns[key]))]
         typed = ", ".join(
-            f"CAST({name} AS {column.type}) AS {quoted(column.name)}"
+            f"CAST({name} AS {column.type}) AS {quote(column.name)}"
             for name, column in zip(plain, self.columns[key], strict=True)
         )
         after = self.bench.frame(f"SELECT {typed} FROM ({sql}) AS __trickle_q({', '.join(plain)})")
@@ -98,4 +99,4 @@ class Naive:
         return Views(view, view, None)
 
     def _nulls(self, key: str) -> str:
-        return ", ".join(f"CAST(NULL AS {column.type}) AS {quoted(column.name)}" for column in self.columns[key])
+        return ", ".join(f"CAST(NULL AS {column.type}) AS {quote(column.name)}" for column in self.columns[key])

@@ -20,7 +20,7 @@ from airflow_trickle.engine.fixpoint.machine import Machine
 from airflow_trickle.engine.fixpoint.near_outside import Change, Outside
 from airflow_trickle.engine.fixpoint.near_rows import RANK, NearRows
 from airflow_trickle.engine.fixpoint.retract import TooManyGone, too_many
-from airflow_trickle.engine.zset import quoted
+from airflow_trickle.identifiers import quote
 from airflow_trickle.tuning import tuning
 
 
@@ -227,7 +227,7 @@ class NearMachine:
         for key, those in seeds.items():
             rows = self.rows[key]
             views = [rows.view(one.rename_columns(rows.names)) for one in those if one.num_rows]
-            sqls[key] = [f"SELECT * FROM {quoted(view)}" for view in views]
+            sqls[key] = [f"SELECT * FROM {quote(view)}" for view in views]
         return sqls
 
     def _following(self, key: str) -> Iterator[pa.Table]:

@@ -16,7 +16,8 @@ from airflow_trickle.engine.fixpoint.machine import LOST, Machine
 from airflow_trickle.engine.fixpoint.near_rows import NearRows
 from airflow_trickle.engine.fixpoint.rules import Rule
 from airflow_trickle.engine.fixpoint.sql import World
-from airflow_trickle.engine.zset import WEIGHT, quoted
+from airflow_trickle.engine.zset import WEIGHT
+from airflow_trickle.identifiers import fold, quote
 
 
 class Change(NamedTuple):
@@ -72,8 +73,8 @@ class Outside:
         """The rows of a table outside as they are now, in the columns of an atom."""
         at = (atom.views.new, atom.columns)
         if at not in self._read:
-            shown = ", ".join(f"{quoted(name)} AS c{number}" for number, name in enumerate(atom.columns))
-            self._read[at] = self._fetched(f"SELECT DISTINCT {shown} FROM {quoted(atom.views.new)}")
+            shown = ", ".join(f"{quote(name)} AS c{number}" for number, name in enumerate(atom.columns))
+            self._read[at] = self._fetched(f"SELECT DISTINCT {shown} FROM {quote(atom.views.new)}")
         return self._read[at]
 
     def changes(self, change: World) -> dict[int, Change]:
@@ -95,10 +96,10 @@ class Outside:
         if (delta, names) not in self._read:
             here = self.machine.bench.rows_of(delta)
             if here is None:
-                shown = ", ".join(f"{quoted(name)} AS c{number}" for number, name in enumerate(names))
-                both = self._fetched(f"SELECT DISTINCT {shown}, {WEIGHT} < 0 AS went FROM {quoted(delta)}")
+                shown = ", ".join(f"{quote(name)} AS c{number}" for number, name in enumerate(names))
+                both = self._fetched(f"SELECT DISTINCT {shown}, {WEIGHT} < 0 AS went FROM {quote(delta)}")
             else:
-                places = {name.casefold(): number for number, name in enumerate(here.column_names)}
+                places = {fold(name): number for number, name in enumerate(here.column_names)}
                 columns = {f"c{number}": here.column(places[name]) for number, name in enumerate(names)}
                 both = distinct(pa.table({**columns, "went": pc.less(here[WEIGHT], 0)}))
                 _refuse_nulls(both)
@@ -115,7 +116,7 @@ class Outside:
                 if view is None:
                     continue
                 here = self.machine.bench.rows_of(view)
-                found = here if here is not None else self._fetched(f"SELECT * FROM {quoted(view)}")
+                found = here if here is not None else self._fetched(f"SELECT * FROM {quote(view)}")
                 _refuse_nulls(found)
                 plain = rows.taken(found.select(rows.names))
                 gained.setdefault(key, []).append(plain.filter(pc.greater(found[WEIGHT], 0)))

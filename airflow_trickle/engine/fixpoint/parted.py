@@ -5,7 +5,8 @@ from __future__ import annotations
 from airflow_trickle.engine.delta.bench import SparkBench
 from airflow_trickle.engine.delta.context import Views
 from airflow_trickle.engine.fixpoint.sql import World
-from airflow_trickle.engine.zset import RESERVED, WEIGHT, quoted
+from airflow_trickle.engine.zset import RESERVED, WEIGHT
+from airflow_trickle.identifiers import quote
 
 
 def parted(change: World) -> tuple[World | None, World, World | None]:
@@ -27,17 +28,17 @@ def _parted(bench: SparkBench, views: Views) -> tuple[Views, Views, Views]:
     if views.grows:
         return before, before, views
     minus, plus = (
-        bench.keep(f"SELECT * FROM {quoted(views.delta)} WHERE {WEIGHT} {sign} 0", "what goes, or what comes")
+        bench.keep(f"SELECT * FROM {quote(views.delta)} WHERE {WEIGHT} {sign} 0", "what goes, or what comes")
         for sign in ("<", ">")
     )
     if minus is None:
         return before, before, views
     if plus is None:
         return views, same, same
-    names = ", ".join(quoted(column.name) for column in bench.columns(f"SELECT * FROM {quoted(views.old)}"))
+    names = ", ".join(quote(column.name) for column in bench.columns(f"SELECT * FROM {quote(views.old)}"))
     rows = (
-        f"SELECT {names}, CAST(1 AS BIGINT) AS {WEIGHT} FROM {quoted(views.old)} "
-        f"UNION ALL SELECT {names}, {WEIGHT} FROM {quoted(minus)}"
+        f"SELECT {names}, CAST(1 AS BIGINT) AS {WEIGHT} FROM {quote(views.old)} "
+        f"UNION ALL SELECT {names}, {WEIGHT} FROM {quote(minus)}"
     )
     counted = f"SELECT {names}, sum({WEIGHT}) AS {WEIGHT} FROM ({rows}) GROUP BY {names}"
     sql = (

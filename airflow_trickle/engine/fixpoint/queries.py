@@ -20,11 +20,12 @@ from airflow_trickle.blocks.shapes import (
     TableName,
 )
 from airflow_trickle.engine.fixpoint.rules import Best
+from airflow_trickle.identifiers import fold, unquote
 
 
 def folded(blocks: Blocks, relation: TableName) -> str:
     """A name of a table as names are compared."""
-    return blocks.slice(relation.span).strip("`").casefold()
+    return fold(unquote(blocks.slice(relation.span)))
 
 
 def with_ctes(blocks: Blocks, query: Query) -> Iterator[Query]:
@@ -84,7 +85,7 @@ def is_sum(query: Query) -> bool:
 
 def stripped(blocks: Blocks, select: Select, lattice: Mapping[str, str]) -> tuple[tuple[Span, ...], Best]:
     """The columns with the argument of the aggregate in its place, and which of them is the best value."""
-    ((name, way),) = ((column.casefold(), way) for column, way in lattice.items())
+    ((name, way),) = ((fold(column), way) for column, way in lattice.items())
     shown, best = [], None
     for at, item in enumerate(select.items):
         calls = list(blocks.calls(item.span))
@@ -103,4 +104,4 @@ def stripped(blocks: Blocks, select: Select, lattice: Mapping[str, str]) -> tupl
 
 
 def _named(blocks: Blocks, item: Item) -> str:
-    return (item.alias or blocks.slice(item.span)).strip("`").casefold()
+    return fold(unquote(item.alias or blocks.slice(item.span)))

@@ -19,7 +19,8 @@ from pyiceberg.io import FileIO
 from airflow_trickle.engine.fetch import empty, fetch
 from airflow_trickle.engine.fixpoint.counted import Bag
 from airflow_trickle.engine.fixpoint.rows import Rows
-from airflow_trickle.engine.zset import RESERVED, WEIGHT, quoted
+from airflow_trickle.engine.zset import RESERVED, WEIGHT
+from airflow_trickle.identifiers import quote
 from airflow_trickle.lakehouse.files import exists, list_files, make_durable, spark_path, spark_pattern
 from airflow_trickle.lakehouse.staging import Staging
 from airflow_trickle.lakehouse.state import Frontier
@@ -54,7 +55,7 @@ class Lines:
         gone = _read(spark, struct, self.gone)
         same = None
         for name in struct.fieldNames():
-            one = lines[quoted(name)].eqNullSafe(gone[quoted(name)])
+            one = lines[quote(name)].eqNullSafe(gone[quote(name)])
             same = one if same is None else same & one
         return lines.join(gone, same, "left_anti")
 
@@ -162,7 +163,7 @@ def write_lines(rows: Rows, before: Lines | None, staging: Staging, number: int,
     if before is None and rows.base is not None:
         return None
     folder = f"{staging.kept_folder}/{number}"
-    parts = [f"SELECT {', '.join([*rows.names, WEIGHT])} FROM {quoted(part.view)}" for part in rows.parts]
+    parts = [f"SELECT {', '.join([*rows.names, WEIGHT])} FROM {quote(part.view)}" for part in rows.parts]
     gone = _gone_lines(rows) if rows.gone and before is not None else None
     files = len(before.files) + len(before.gone) if before is not None else 0
     if before is not None and (files >= tuning().aux_state_files or _too_many(before, gone)):
@@ -198,7 +199,7 @@ def write_counts(bag: Bag, before: Lines | None, staging: Staging, number: int, 
         net = bag.added_up(f"SELECT *, CAST(0 AS BIGINT) AS {WEIGHT} FROM ({bag.now()})")
     folder = f"{staging.kept_folder}/{number}"
     if before is not None and len(before.files) >= tuning().aux_state_files:
-        net = bag.added_up(f"SELECT {listed} FROM {quoted(str(bag.lines))} UNION ALL SELECT {listed} FROM ({net})")
+        net = bag.added_up(f"SELECT {listed} FROM {quote(str(bag.lines))} UNION ALL SELECT {listed} FROM ({net})")
         before = None
     frame = bag.bench.frame(f"SELECT {listed} FROM ({net})")
     here = fetch(frame)
@@ -220,11 +221,11 @@ def _gone_lines(rows: Rows) -> pa.Table:
     """The lines of the rows of before that went."""
     if rows.gone_lines is not None:
         return rows.gone_lines
-    went = " UNION ALL ".join(f"SELECT {', '.join(rows.names)} FROM {quoted(view)}" for view in rows.gone)
+    went = " UNION ALL ".join(f"SELECT {', '.join(rows.names)} FROM {quote(view)}" for view in rows.gone)
     line, g = f"{RESERVED}l", f"{RESERVED}g"
     listed = ", ".join(f"{line}.{name}" for name in [*rows.names, WEIGHT])
     return rows.bench.frame(
-        f"SELECT {listed} FROM {quoted(str(rows.lines))} AS {line} "
+        f"SELECT {listed} FROM {quote(str(rows.lines))} AS {line} "
         f"WHERE EXISTS (SELECT 1 FROM ({went}) AS {g} WHERE {rows.same(line, g)})"
     ).toArrow()
 

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING
 from airflow_trickle.engine.delta.context import Views
 from airflow_trickle.engine.fixpoint.rows import Rows
 from airflow_trickle.engine.fixpoint.rules import Rule
-from airflow_trickle.engine.zset import RESERVED, WEIGHT, quoted
+from airflow_trickle.engine.zset import RESERVED, WEIGHT
+from airflow_trickle.identifiers import fold, quote
 
 if TYPE_CHECKING:
     from airflow_trickle.engine.fixpoint.machine import Machine
@@ -82,7 +83,7 @@ class Retraction:
         if view is None:
             return 0
         here = self.machine.bench.rows_of(view)
-        return here.num_rows if here is not None else self.machine.bench.frame(f"SELECT 1 FROM {quoted(view)}").count()
+        return here.num_rows if here is not None else self.machine.bench.frame(f"SELECT 1 FROM {quote(view)}").count()
 
     def _candidates(self, key: str, sqls: Sequence[str]) -> str | None:
         """Of some rows those that the member has, with their ranks."""
@@ -100,7 +101,7 @@ class Retraction:
         for view in pending.values():
             here = self.machine.bench.rows_of(view)
             if here is None:
-                found.append(self.machine.bench.frame(f"SELECT min({WEIGHT}) FROM {quoted(view)}").collect()[0][0])
+                found.append(self.machine.bench.frame(f"SELECT min({WEIGHT}) FROM {quote(view)}").collect()[0][0])
             else:
                 found.append(min(here[WEIGHT].to_pylist()))
         return int(min(found))
@@ -108,7 +109,7 @@ class Retraction:
     def _unsupported(self, rows: Rows, view: str, rank: int | None) -> str | None:
         """Of the candidates those that no rows of smaller rank derive; with a rank, only those of that one."""
         d, c = f"{RESERVED}d", f"{RESERVED}c"
-        chosen = quoted(view) if rank is None else f"(SELECT * FROM {quoted(view)} WHERE {WEIGHT} = {rank})"
+        chosen = quote(view) if rank is None else f"(SELECT * FROM {quote(view)} WHERE {WEIGHT} = {rank})"
         if rank is None:
             members = {key: self._ranked(key) for key in rows.member.reads}
         else:
@@ -130,12 +131,12 @@ class Retraction:
         """All rows of a member that stay, as a change whose weights are their ranks."""
         rows = self.machine.rows[key]
         view = self.machine.later(rows.held())
-        return Views(view, view, view, types={column.name.casefold(): column.type for column in rows.columns})
+        return Views(view, view, view, types={fold(column.name): column.type for column in rows.columns})
 
     def _below(self, key: str, rank: int) -> Views:
         rows = self.machine.rows[key]
         view = self.machine.later(f"SELECT {', '.join(rows.names)} FROM ({rows.held(below=rank)})")
-        return Views(view, view, None, types={column.name.casefold(): column.type for column in rows.columns})
+        return Views(view, view, None, types={fold(column.name): column.type for column in rows.columns})
 
     def _next(self, pending: Mapping[str, str], fallen: Mapping[str, str], rank: int | None) -> dict[str, str]:
         """Take the fallen rows away; what they derived, with a higher rank, is to be looked at."""
@@ -146,7 +147,7 @@ class Retraction:
         for key, rows in self.machine.rows.items():
             found = list(self._derived_from(rows, fallen, before, rank)) if fallen else []
             if rank is not None and key in pending:
-                found.append(f"SELECT * FROM {quoted(pending[key])} WHERE {WEIGHT} > {rank}")
+                found.append(f"SELECT * FROM {quote(pending[key])} WHERE {WEIGHT} > {rank}")
             if not found:
                 continue
             looked_at = self.machine.bench.keep(
@@ -183,18 +184,18 @@ class Retraction:
 
     def _fallen_states(self, key: str, fallen: Mapping[str, str], before: Mapping[str, str]) -> Views:
         rows = self.machine.rows[key]
-        types = {column.name.casefold(): column.type for column in rows.columns}
+        types = {fold(column.name): column.type for column in rows.columns}
         after = self.machine.later(rows.now())
         if key not in fallen:
             return Views(after, after, None, types=types)
         listed = ", ".join(rows.names)
-        sql = f"SELECT {listed}, CAST(-1 AS BIGINT) AS {WEIGHT} FROM {quoted(fallen[key])}"
+        sql = f"SELECT {listed}, CAST(-1 AS BIGINT) AS {WEIGHT} FROM {quote(fallen[key])}"
         delta = self.machine.bench.view(sql, f"rows of {rows.member.name} that fell")
         return Views(self.machine.later(before[key]), after, delta, types=types)
 
     def derivable_again(self, rows: Rows) -> list[str]:
         """What can be derived of the rows that went, or for their keys, from what stays."""
-        wanted = " UNION ALL ".join(f"SELECT {', '.join(rows.names)} FROM {quoted(view)}" for view in rows.gone)
+        wanted = " UNION ALL ".join(f"SELECT {', '.join(rows.names)} FROM {quote(view)}" for view in rows.gone)
         view = self.machine.bench.keep(f"SELECT DISTINCT * FROM ({wanted})", f"rows of {rows.member.name} that went")
         if view is None:
             return []
@@ -206,7 +207,7 @@ class Retraction:
             sql = self.machine.sql_of(rule, self.machine.world, now, among).whole()
             found.append(
                 f"SELECT {d}.* FROM ({rows.typed(sql, weighted=False)}) AS {d} WHERE EXISTS "
-                f"(SELECT 1 FROM {quoted(view)} AS {g} WHERE {rows.same(d, g, rows.identity)})"
+                f"(SELECT 1 FROM {quote(view)} AS {g} WHERE {rows.same(d, g, rows.identity)})"
             )
         return found
 

@@ -17,7 +17,8 @@ from airflow_trickle.engine.delta.context import Column
 from airflow_trickle.engine.fetch import fetch, given_back
 from airflow_trickle.engine.fixpoint.rules import Member
 from airflow_trickle.engine.inputs import create_view
-from airflow_trickle.engine.zset import RESERVED, WEIGHT, quoted
+from airflow_trickle.engine.zset import RESERVED, WEIGHT
+from airflow_trickle.identifiers import quote
 from airflow_trickle.tuning import tuning
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ class Rows:
     @property
     def names(self) -> list[str]:
         """The columns, ready for SQL."""
-        return [quoted(column.name) for column in self.columns]
+        return [quote(column.name) for column in self.columns]
 
     @property
     def identity(self) -> list[str]:
@@ -110,7 +111,7 @@ class Rows:
         """Rows of a rule in the types of the member."""
         plain = [f"{RESERVED}c{number}" for number in range(len(self.columns))]
         shown = [
-            f"CAST({name} AS {column.type}) AS {quoted(column.name)}"
+            f"CAST({name} AS {column.type}) AS {quote(column.name)}"
             for name, column in zip(plain, self.columns, strict=True)
         ]
         weight = [WEIGHT] if weighted else []
@@ -118,19 +119,19 @@ class Rows:
 
     def empty(self) -> str:
         """No rows."""
-        return f"SELECT {', '.join(f'CAST(NULL AS {c.type}) AS {quoted(c.name)}' for c in self.columns)} WHERE false"
+        return f"SELECT {', '.join(f'CAST(NULL AS {c.type}) AS {quote(c.name)}' for c in self.columns)} WHERE false"
 
     def now(self, upto: int | None = None) -> str:
         """The rows as they are, or as they were up to a rank."""
         listed = ", ".join(self.names)
         found = []
         if self.base is not None:
-            found.append(self.staying(f"SELECT {listed} FROM {quoted(self.base)}"))
+            found.append(self.staying(f"SELECT {listed} FROM {quote(self.base)}"))
         for part in self.parts:
             if upto is None or part.high <= upto:
-                found.append(f"SELECT {listed} FROM {quoted(part.view)}")
+                found.append(f"SELECT {listed} FROM {quote(part.view)}")
             elif part.low <= upto:
-                found.append(f"SELECT {listed} FROM {quoted(part.view)} WHERE {WEIGHT} <= {upto}")
+                found.append(f"SELECT {listed} FROM {quote(part.view)} WHERE {WEIGHT} <= {upto}")
         return " UNION ALL ".join(found) if found else self.empty()
 
     def since(self, rank: int) -> str | None:
@@ -138,22 +139,22 @@ class Rows:
         found = []
         for part in self.parts:
             if part.low > rank:
-                found.append(f"SELECT * FROM {quoted(part.view)}")
+                found.append(f"SELECT * FROM {quote(part.view)}")
             elif part.high > rank:
-                found.append(f"SELECT * FROM {quoted(part.view)} WHERE {WEIGHT} > {rank}")
+                found.append(f"SELECT * FROM {quote(part.view)} WHERE {WEIGHT} > {rank}")
         return " UNION ALL ".join(found) if found else None
 
     def held(self, below: int | None = None) -> str:
         """The rows from before that stay, with their ranks; only those of a rank below one, if that is given."""
         listed = ", ".join([*self.names, WEIGHT])
-        rows = f"SELECT {listed} FROM {quoted(str(self.lines))}"
+        rows = f"SELECT {listed} FROM {quote(str(self.lines))}"
         return self.staying(rows if below is None else f"{rows} WHERE {WEIGHT} < {below}")
 
     def staying(self, rows: str) -> str:
         """Of some rows from before those that did not go."""
         if not self.gone:
             return rows
-        gone = " UNION ALL ".join(f"SELECT {', '.join(self.names)} FROM {quoted(view)}" for view in self.gone)
+        gone = " UNION ALL ".join(f"SELECT {', '.join(self.names)} FROM {quote(view)}" for view in self.gone)
         same = self.same(f"{RESERVED}b", f"{RESERVED}g")
         return (
             f"SELECT * FROM ({rows}) AS {RESERVED}b "
@@ -163,8 +164,8 @@ class Rows:
     def net(self) -> str | None:
         """By which rows the member is another one now, as weighted rows that may cancel out; None if none moved."""
         listed = ", ".join(self.names)
-        found = [f"SELECT {listed}, CAST(1 AS BIGINT) AS {WEIGHT} FROM {quoted(part.view)}" for part in self.parts]
-        found += [f"SELECT {listed}, CAST(-1 AS BIGINT) AS {WEIGHT} FROM {quoted(view)}" for view in self.gone]
+        found = [f"SELECT {listed}, CAST(1 AS BIGINT) AS {WEIGHT} FROM {quote(part.view)}" for part in self.parts]
+        found += [f"SELECT {listed}, CAST(-1 AS BIGINT) AS {WEIGHT} FROM {quote(view)}" for view in self.gone]
         return " UNION ALL ".join(found) if found else None
 
     # --- what comes --------------------------------------------------------------------------------
@@ -253,7 +254,7 @@ class Rows:
             self._fold_here(travelling)
         if len(self.parts) > most:
             smallest = self.smallest()
-            sql = " UNION ALL ".join(f"SELECT * FROM {quoted(part.view)}" for part in smallest)
+            sql = " UNION ALL ".join(f"SELECT * FROM {quote(part.view)}" for part in smallest)
             view = self.named(self.bench.frame(sql).localCheckpoint(eager=True))
             self.put(smallest, view, None)
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from airflow_trickle.engine.fixpoint.checkpoint import Checkpoint
 from airflow_trickle.engine.fixpoint.counted import Counting
 from airflow_trickle.engine.fixpoint.machine import Machine
-from airflow_trickle.engine.zset import WEIGHT, quoted
+from airflow_trickle.engine.zset import WEIGHT
+from airflow_trickle.identifiers import quote
 from airflow_trickle.lakehouse.files import spark_pattern
 from airflow_trickle.results import Iteration, Mode
 
@@ -48,7 +49,7 @@ class MachineSaver:
                 self.point.add(key, _PARTS, rows.bench.frame(came))
             for view in rows.gone[self._gone.get(key, 0) :]:
                 listed = ", ".join(rows.names)
-                self.point.add(key, _GONE, rows.bench.frame(f"SELECT {listed} FROM {quoted(view)}"))
+                self.point.add(key, _GONE, rows.bench.frame(f"SELECT {listed} FROM {quote(view)}"))
             self._gone[key] = len(rows.gone)
         self._upto = self.machine.rank
         state = {"rank": self.machine.rank, "consumed": self.machine.consumed, "why": self.why}
@@ -103,7 +104,7 @@ class CountingSaver:
             for number, view in enumerate(bag.parts):
                 kind = "last" if key in moved and number == len(bag.parts) - 1 else _PARTS
                 listed = ", ".join([*bag.names, WEIGHT])
-                self.point.add(key, kind, bag.bench.frame(f"SELECT {listed} FROM {quoted(view)}"))
+                self.point.add(key, kind, bag.bench.frame(f"SELECT {listed} FROM {quote(view)}"))
         self.point.note(self._kind, {"moved": sorted(moved), "why": self.why}, self.counting.trace)
 
     def restored(

@@ -14,7 +14,8 @@ from airflow_trickle.engine.delta.program import change_inside, cte_views, deriv
 from airflow_trickle.engine.delta.selects import Block
 from airflow_trickle.engine.delta.terms import Term, all_of
 from airflow_trickle.engine.fixpoint.rules import Around, Rule, Text
-from airflow_trickle.engine.zset import RESERVED, WEIGHT, quoted
+from airflow_trickle.engine.zset import RESERVED, WEIGHT
+from airflow_trickle.identifiers import fold, parse_alias, quote, unquote
 
 
 @dataclass
@@ -157,7 +158,7 @@ class RuleSql:
             at = None if found is None else relations.find(found)
             if found is None or at is None or (relations.types(at) or {}).get(found.name) != column.type:
                 continue
-            values = f"SELECT {quoted(column.name)} AS {value} FROM {quoted(view)}"
+            values = f"SELECT {quote(column.name)} AS {value} FROM {quote(view)}"
             yield f"EXISTS (SELECT 1 FROM ({values}) AS {RESERVED}r WHERE {RESERVED}r.{value} <=> {found.text})"
 
     def _shown(self, block: Block, term: Term) -> str:
@@ -177,9 +178,9 @@ class RuleSql:
     def _around(self, sql: str, around: Around, *, weighted: bool) -> str:
         source = around.select.sources[0]
         context, scope = self._context()
-        alias, _, listed = source.alias.partition("(")
-        if listed:
-            names = [part.strip() for part in listed.rstrip().removesuffix(")").split(",")]
+        alias = parse_alias(source.alias) if source.alias else None
+        if alias is not None and alias.columns:
+            names = list(alias.columns)
         else:
             assert isinstance(source.relation, Derived)  # noqa: S101 - only such are said around
             names = self._names_inside(context, scope, source.relation.query)
@@ -189,8 +190,8 @@ class RuleSql:
         items = [f"{item} AS {name}" for item, name in zip(said, numbered(len(around.items)), strict=True)]
         where = around.select.where
         condition = "" if where is None else f" WHERE {context.expression(where, Version.NEW, scope)}"
-        shown = f"SELECT {', '.join([*items, *weight])} FROM ({inner}) {alias.strip()}"
-        return f"{shown.rstrip()}{condition}"
+        named = "" if alias is None else f" AS {quote(alias.name)}"
+        return f"SELECT {', '.join([*items, *weight])} FROM ({inner}){named}{condition}"
 
     def _names_inside(self, context: Context, scope: Scope, query: Query) -> list[str]:
         """What the columns of a query are called: by its first SELECT."""
@@ -198,12 +199,12 @@ class RuleSql:
         if written is None:
             first = _first_query(query)
             written = [column.name for column in context.bench.columns(context.render(first, Version.NEW, scope))]
-        return [quoted(name) for name in written]
+        return [quote(name) for name in written]
 
 
 def _names_read(blocks: Blocks, query: Query) -> Iterator[str]:
     for name in table_names(blocks, query):
-        yield blocks.slice(name.span).strip("`").casefold()
+        yield fold(unquote(blocks.slice(name.span)))
 
 
 def written_names(blocks: Blocks, query: Query) -> list[str] | None:
@@ -214,7 +215,7 @@ def written_names(blocks: Blocks, query: Query) -> list[str] | None:
     names = []
     for item in select.items:
         word = item.alias if item.alias is not None else blocks.slice(item.span).rpartition(".")[2]
-        plain = word.strip().strip("`")
+        plain = unquote(word.strip())
         if item.alias is None and not plain.isidentifier():
             return None
         names.append(plain)

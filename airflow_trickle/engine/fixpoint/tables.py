@@ -25,7 +25,8 @@ from airflow_trickle.engine.fixpoint.system import bag_order
 from airflow_trickle.engine.full import Difference, difference, netted, shaped
 from airflow_trickle.engine.inputs import create_view, read_files
 from airflow_trickle.engine.small_change import SmallChange, fetched, find_places
-from airflow_trickle.engine.zset import FILE, POSITION, WEIGHT, quoted
+from airflow_trickle.engine.zset import FILE, POSITION, WEIGHT
+from airflow_trickle.identifiers import fold, quote
 from airflow_trickle.lakehouse.columns import spark_schema
 from airflow_trickle.lakehouse.commit import Target
 
@@ -64,7 +65,7 @@ class TableChanges:
         if columns is None:
             described: dict[str, Any] = self.whole(name).schema.jsonValue()
             return described
-        shown = ", ".join(f"CAST(NULL AS {column.type}) AS {quoted(column.name)}" for column in columns)
+        shown = ", ".join(f"CAST(NULL AS {column.type}) AS {quote(column.name)}" for column in columns)
         found: dict[str, Any] = self.solution.bench.frame(f"SELECT {shown}").schema.jsonValue()
         return found
 
@@ -131,10 +132,10 @@ class TableChanges:
         delta = found.frame(self.session) if isinstance(found, SmallChange) else found.delta
         view = create_view(delta)
         bench.made(view)
-        listed = ", ".join(quoted(column) for column in published.columns)
+        listed = ", ".join(quote(column) for column in published.columns)
         parts = (
-            f"SELECT {listed}, CAST(1 AS BIGINT) AS {WEIGHT} FROM {quoted(published.rows)} "
-            f"UNION ALL SELECT {listed}, {WEIGHT} FROM {quoted(view)}"
+            f"SELECT {listed}, CAST(1 AS BIGINT) AS {WEIGHT} FROM {quote(published.rows)} "
+            f"UNION ALL SELECT {listed}, {WEIGHT} FROM {quote(view)}"
         )
         counted = f"SELECT {listed}, sum({WEIGHT}) AS {WEIGHT} FROM ({parts}) GROUP BY {listed}"
         copies = f"LATERAL VIEW explode(array_repeat(0, CAST({WEIGHT} AS INT))) AS __trickle_n"
@@ -216,7 +217,7 @@ class TableChanges:
             bench.made(view)
             return Views(view, view, None)
         rows = solution.rows[key]
-        types = {column.name.casefold(): column.type for column in rows.columns}
+        types = {fold(column.name): column.type for column in rows.columns}
         after = bench.promise(lambda: bench.frame(rows.now()))
         net = rows.net() if solution.change is not None else None
         delta = None

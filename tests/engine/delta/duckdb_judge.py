@@ -20,7 +20,8 @@ from airflow_trickle.engine.delta.context import Change, Context, InputViews, Pu
 from airflow_trickle.engine.delta.explaining import Names
 from airflow_trickle.engine.delta.program import change_of
 from airflow_trickle.engine.delta.ranges import ranges_of_rows
-from airflow_trickle.engine.zset import WEIGHT, quoted
+from airflow_trickle.engine.zset import WEIGHT
+from airflow_trickle.identifiers import quote
 from tests.engine.delta.duckdb_executor import ChangeNotOnDuckDB, DuckDBExecutor, NotOnDuckDB
 from tests.engine.delta.golden import GoldenCase, Table, refusal, tables
 
@@ -132,7 +133,7 @@ class DuckDBJudge:
         kept = None
         if tallies.folded is not None:
             self._state(executor, query, states, published, "state_after")
-            columns = ", ".join(quoted(one.name) for one in executor.columns(tallies.folded))
+            columns = ", ".join(quote(one.name) for one in executor.columns(tallies.folded))
             kept = _bag(executor.rows(tallies.folded)), _bag(executor.rows(f"SELECT {columns} FROM state_after"))
         steps = tuple(f"{step.name}: {step.about}: {step.sql}" for step in executor.steps)
         there = Counter({row: count for row, count in found.items() if count})

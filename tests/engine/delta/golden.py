@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from airflow_trickle.algebra.references import parse_query
+from airflow_trickle.identifiers import unquote
 
 FOLDER = Path(__file__).parent / "golden"
 #: A line that begins a case, and the other lines about it.
@@ -61,8 +62,8 @@ def tables() -> dict[str, Table]:
     text = (FOLDER / "tables.sql").read_text(encoding="utf-8")
     found = {}
     for name, listed in re.findall(r"CREATE TABLE (\w+) \((.*?)\);", text, flags=re.S):
-        parts = re.split(r",\s*(?![^<(]*[>)])", listed.strip())
-        found[name] = Table(name, dict(part.split(None, 1) for part in parts))
+        columns = re.findall(r"(`[^`]*`|\w+)\s+(\w+(?:<[^>]*>|\([\d,]+\))?)", listed)
+        found[name] = Table(name, {unquote(column): kind for column, kind in columns})
     return found
 
 

@@ -32,6 +32,10 @@ class Conf:
     def set(self, key: str, value: str) -> None:
         self.values[key] = value
 
+    @property
+    def getAll(self) -> dict[str, str]:
+        return self.values
+
 
 class Session:
     """As much of a driver's own session as is used before the engine gets it."""

@@ -257,7 +257,7 @@ FROM a_changes AS a;
 SELECT p, w, __trickle_weight AS __trickle_weight
 FROM (
   SELECT *
-  FROM derived_changes_1 AS __trickle_q(p, q, __trickle_weight)) AS x JOIN b_after AS b ON b.k = x.q
+  FROM derived_changes_1 AS __trickle_q(p, q, __trickle_weight)) AS `x` JOIN b_after AS b ON b.k = x.q
 UNION ALL
 SELECT p, w, __trickle_weight AS __trickle_weight
 FROM (

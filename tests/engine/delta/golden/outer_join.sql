@@ -546,7 +546,7 @@ SELECT x.*, b.w FROM a AS x(p, q, r) LEFT JOIN b ON b.k = x.p;
 SELECT x.* EXCEPT (__trickle_weight), b.w, __trickle_weight AS __trickle_weight
 FROM (
   SELECT *
-  FROM a_changes AS __trickle_q(p, q, r, __trickle_weight)) AS x LEFT JOIN b_after AS b ON b.k = x.p
+  FROM a_changes AS __trickle_q(p, q, r, __trickle_weight)) AS `x` LEFT JOIN b_after AS b ON b.k = x.p
 UNION ALL
 SELECT x.*, b.w, CAST(1 AS BIGINT) AS __trickle_weight
 FROM a_before AS x(p, q, r) LEFT JOIN b_after AS b ON b.k = x.p

@@ -769,7 +769,7 @@ WHERE (EXISTS (
   SELECT 1
   FROM b_before AS b JOIN (
     SELECT *
-    FROM b_changes AS __trickle_q(k, w, __trickle_weight)) AS a ON true
+    FROM b_changes AS __trickle_q(k, w, __trickle_weight)) AS `a` ON true
   WHERE (b.k = a.k)))))
 UNION ALL
 SELECT a.v, CAST(-1 AS BIGINT) AS __trickle_weight
@@ -784,7 +784,7 @@ WHERE (EXISTS (
   SELECT 1
   FROM b_before AS b JOIN (
     SELECT *
-    FROM b_changes AS __trickle_q(k, w, __trickle_weight)) AS a ON true
+    FROM b_changes AS __trickle_q(k, w, __trickle_weight)) AS `a` ON true
   WHERE (b.k = a.k)))));
 
 -- title: inside, a derived table hides the outer relation
