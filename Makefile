@@ -47,7 +47,7 @@ up: $(STAMP) java ## the same, and stay up until Ctrl-C
 
 .PHONY: fast
 fast: $(STAMP) ## the tests that need no Spark, no Airflow and no server (about a minute)
-	TRICKLE_PROFILE=fast $(BIN)/python -m pytest -n 2 --dist loadfile --maxfail 20 \
+	TRICKLE_PROFILE=fast $(BIN)/python -m pytest -n 3 --dist loadfile --maxfail 20 \
 		-m "not ($(OUTSIDE_FAST))" $(ARGS)
 
 .PHONY: golden
@@ -57,7 +57,7 @@ golden: $(STAMP) ## rewrite the SQL that the golden cases of delta rules expect;
 .PHONY: test
 test: $(STAMP) java ## the whole test suite, with real Spark, PostgreSQL and Airflow
 	@# AFTER_FAST=1 leaves out what `make fast` has just run; property tests and seeded loops run again, with more examples.
-	$(BIN)/python -m pytest -n 2 --dist loadfile --maxfail 20 \
+	$(BIN)/python -m pytest -n 3 --dist loadfile --maxfail 20 \
 		-m "not soak$(if $(AFTER_FAST), and ($(OUTSIDE_FAST) or hypothesis or seeded))" $(ARGS)
 
 .PHONY: lint

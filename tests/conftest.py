@@ -53,9 +53,12 @@ def pytest_configure(config: pytest.Config) -> None:
             "spark.sql.codegen.wholeStage false\n"
             "spark.sql.codegen.factoryMode NO_CODEGEN\n"
             "spark.sql.shuffle.partitions 2\n"
+            # As a refresh of so few rows has it.
+            "spark.sql.adaptive.enabled false\n"
             # Room for what a run leaves behind: with 3 GB a tenth of the server's time was garbage collection.
             "spark.driver.memory 6g\n"
-            "spark.driver.extraJavaOptions -Xmn3g\n"
+            # Most code runs a few times only: the optimizing compiler took a fifth of the server's time.
+            "spark.driver.extraJavaOptions -Xmn3g -XX:TieredStopAtLevel=1\n"
             # Nobody looks at the pages of a test run; to keep what they would show takes its time.
             "spark.ui.retainedJobs 20\n"
             "spark.ui.retainedStages 20\n"

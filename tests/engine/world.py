@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -69,12 +70,22 @@ class World:
 
     def judge(self, query: str, **tables: str) -> Counter[tuple[Any, ...]]:
         """What the query should give over the sources as they are now, by DuckDB."""
+        with self._judging(tables) as connection:
+            return bag(connection.execute(query).to_arrow_table())
+
+    def judge_all(self, tables: dict[str, str]) -> dict[str, Counter[tuple[Any, ...]]]:
+        """What every one of some tables should hold over the sources as they are now, by DuckDB."""
+        with self._judging(tables) as connection:
+            return {name: bag(connection.execute(f"SELECT * FROM {name}").to_arrow_table()) for name in tables}
+
+    @contextmanager
+    def _judging(self, tables: dict[str, str]) -> Iterator[duckdb.DuckDBPyConnection]:
         with duckdb.connect() as connection:
             for name in self.sources:
                 connection.register(name, self.outside.load_table(f"default.{name}").scan().to_arrow())
             for name, definition in tables.items():
                 connection.execute(f"CREATE VIEW {name} AS {definition}")
-            return bag(connection.execute(query).to_arrow_table())
+            yield connection
 
     def snapshots(self, name: str) -> int:
         return len(self.outside.load_table(f"default.{name}").metadata.snapshots)

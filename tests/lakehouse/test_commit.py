@@ -122,7 +122,7 @@ def test_discarding_leaves_no_file(lake: Lakehouse, tmp_path: Path) -> None:
 def test_no_reader_sees_two_tables_of_a_group_at_different_epochs(
     lake: Lakehouse, catalog_uri: str, tmp_path: Path
 ) -> None:
-    """8 threads commit to overlapping groups for 200 rounds in all; a reader loops meanwhile.
+    """8 threads commit to overlapping groups, many rounds in all; a reader loops meanwhile.
 
     A commit sets all its members to one more than the highest epoch it found in them, and writes down who they
     are. So at any one moment no member may be behind a commit that names it. The epoch and what is staged must
@@ -131,7 +131,8 @@ def test_no_reader_sees_two_tables_of_a_group_at_different_epochs(
     tables = [f"default.t{n}" for n in range(5)]
     groups = [tables[0:3], tables[1:3], tables[2:4], tables[3:5], [tables[4], tables[0]]]
     start(lake, tables)
-    lock, rounds, stop = threading.Lock(), iter(range(200)), threading.Event()
+    count = budgets.rounds(100)
+    lock, rounds, stop = threading.Lock(), iter(range(count)), threading.Event()
 
     def opened() -> Lakehouse:
         return open_lakehouse("trickle", uri=catalog_uri, warehouse=f"file://{tmp_path}/warehouse")
@@ -187,8 +188,8 @@ def test_no_reader_sees_two_tables_of_a_group_at_different_epochs(
     reads, torn = reader.result()
     won = [group for groups_won, _ in outcomes for group in groups_won]
     assert torn == []
-    assert len(won) + sum(lost for _, lost in outcomes) == 200
-    assert len(won) >= 20
+    assert len(won) + sum(lost for _, lost in outcomes) == count
+    assert len(won) >= count // 10
     assert reads >= 20
     assert stagings.leftovers(lake) == []
     # Every commit that was reported is there, once.

@@ -1,4 +1,4 @@
-"""The 22 queries of TPC-H as stream tables: after every tick, what DuckDB and Spark make of the same rows."""
+"""The 22 queries of TPC-H as stream tables: after every tick, what DuckDB makes of the same rows; in a soak Spark too."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ FULL: dict[str, str] = {}
 
 @dataclass
 class Tick:
-    """What one tick did, and what both judges said."""
+    """What one tick did, and what the judge said."""
 
     changed: frozenset[str]
     results: dict[str, TableResult]
@@ -41,7 +41,6 @@ class Story:
     shop: Shop
     reads: dict[str, frozenset[str]]
     ticks: list[Tick] = field(default_factory=list)
-    verdicts: dict[str, Verdict] = field(default_factory=dict)
 
     def tick(self, *changed: str) -> None:
         try:
@@ -88,7 +87,6 @@ def story(tmp_path_factory: pytest.TempPathFactory, spark_home: Path) -> Iterato
         made.tick()
         for change in CHANGES:
             made.tick(*change(made.shop, chance))
-        made.verdicts = {name: one.verdict for name, one in made.shop.verify().items()}
         yield made
 
 
@@ -98,11 +96,6 @@ def test_a_query_has_the_rows_that_duckdb_gives_after_every_tick(story: Story, n
         assert tick.results[name].error is None
         ours, theirs = tick.published[name], tick.by_duckdb[name]
         assert same(ours, theirs), (number, ours, theirs)
-
-
-@pytest.mark.parametrize("name", QUERIES)
-def test_a_query_has_the_rows_that_spark_computes_in_full(story: Story, name: str) -> None:
-    assert story.verdicts[name] is Verdict.OK
 
 
 @pytest.mark.parametrize("name", QUERIES)

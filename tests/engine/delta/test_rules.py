@@ -1,20 +1,20 @@
 """Every golden case on Spark, which takes the SQL: rows before plus change are what the query itself gives.
 
-DuckDB has judged these rules on more changes (`test_golden.py`). Here all inputs are loaded once, in two ways to
-change: rows come and go, or only come.
+DuckDB has judged these rules on more changes (`test_golden.py`). Here all inputs are loaded once, in three ways to
+change: rows come and go, only come, or all go.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
+from enum import Enum
 from random import Random
 from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
-from airflow_trickle.algebra.references import parse_query
 from airflow_trickle.blocks.shapes import NotInBlocks
 from airflow_trickle.engine.delta.context import Views
 from tests.engine.delta import golden
@@ -44,31 +44,40 @@ EMPTIED = ("distinct", "set_operation", "insert_only")
 _ROWS = 9
 
 
+class Change(Enum):
+    """How an input changes: rows come and go, only come, or all go."""
+
+    MIXED = "mixed"
+    GROWN = "grown"
+    GONE = "gone"
+
+
 @dataclass
 class Inputs:
     """All inputs of golden cases as views on Spark: unchanged, with rows that came and went, with rows that came."""
 
     before: Rows
-    after: dict[bool, Rows]
-    views: dict[tuple[str, bool], Views]
+    after: dict[Change, Rows]
+    views: dict[tuple[str, Change], Views]
     ranges: dict[str, Any] = field(default_factory=dict)
 
-    def of(self, case: GoldenCase) -> tuple[Rows, dict[str, Views]]:
-        """The rows after, and the states, as one case has them."""
+    def of(self, case: GoldenCase, *, gone: bool = False) -> tuple[Rows, dict[str, Views]]:
+        """The rows after, and the states, as one case has them; ``gone``: where all rows of what changes go."""
         after, states = dict(self.before), {}
         for name in self.before:
             if name in case.changed:
-                grows = case.changed[name]
-                after[name], states[name] = self.after[grows][name], self.views[name, grows]
+                change = Change.GONE if gone else Change.GROWN if case.changed[name] else Change.MIXED
+                after[name], states[name] = self.after[change][name], self.views[name, change]
             else:
-                old = self.views[name, False]
+                old = self.views[name, Change.MIXED]
                 states[name] = Views(old.old, old.old, None, types=old.types)
         return after, states
 
 
-def _loaded() -> tuple[Rows, dict[bool, Rows]]:
+def _loaded() -> tuple[Rows, dict[Change, Rows]]:
     """Rows of all inputs, before and after, with duplicates, NULLs, rows that go and rows that come in each."""
-    before, after = {}, {False: {}, True: {}}
+    before: Rows = {}
+    after: dict[Change, Rows] = {change: {} for change in Change}
     for name, table in golden.tables().items():
         random = Random(name)
         while True:
@@ -76,8 +85,8 @@ def _loaded() -> tuple[Rows, dict[bool, Rows]]:
             mixed = changed_rows(random, table, rows, grows=False)
             if _is_sharp(rows, mixed):
                 break
-        before[name], after[False][name] = rows, mixed
-        after[True][name] = changed_rows(random, table, rows, grows=True)
+        before[name], after[Change.MIXED][name], after[Change.GONE][name] = rows, mixed, []
+        after[Change.GROWN][name] = changed_rows(random, table, rows, grows=True)
     return before, after
 
 
@@ -90,11 +99,11 @@ def _is_sharp(before: list[Row], after: list[Row]) -> bool:
 def inputs(spark: SparkSession) -> Inputs:
     before, after = _loaded()
     found = Inputs(before, after, {})
-    for grows, rows in after.items():
+    for kind, rows in after.items():
         for name in before:
             schema = schema_of(golden.tables()[name])
-            states, ranges = load_states(spark, f"{name}_{grows}", schema, before[name], rows[name])
-            found.views[name, grows] = states
+            states, ranges = load_states(spark, f"{name}_{kind.value}", schema, before[name], rows[name])
+            found.views[name, kind] = states
             found.ranges.update(ranges)
     return found
 
@@ -121,9 +130,8 @@ def test_rows_before_and_the_change_are_the_rows_after(spark: SparkSession, inpu
 
 @pytest.mark.parametrize("case", [case for case in CASES if case.family in EMPTIED and case.refused is None], ids=_id)
 def test_all_rows_go(spark: SparkSession, inputs: Inputs, case: GoldenCase) -> None:
-    reads = {ref.name.lower() for ref in parse_query(case.query).references}
-    types = {name: schema_of(golden.tables()[name]) for name in reads}
-    before = {name: inputs.before[name] for name in reads}
-    run = Case(case.query, types, before, {name: [] if name in case.changed else before[name] for name in reads})
+    after, states = inputs.of(case, gone=True)
+    types = {name: schema_of(table) for name, table in golden.tables().items()}
+    run = Case(case.query, types, inputs.before, after, ranges=dict(inputs.ranges), states=states)
     found, wanted = change(spark, run, kept=case.state)
-    assert found == wanted, (before, run.sql, run.steps)
+    assert found == wanted, (inputs.before, run.sql, run.steps)
