@@ -36,9 +36,10 @@ def callback_at(path: str) -> Callback:
         found = getattr(import_module(module), attribute)
         if isinstance(found, type) and callable(getattr(found, "notify", None)):
             found = found()
-    except Exception as error:  # importing runs the user's code, which may raise anything
+    except (Exception, SystemExit) as error:  # importing runs the user's code, which may raise anything
+        why = "it ends the process (sys.exit)" if isinstance(error, SystemExit) else error
         raise BadCallback(
-            f"'{path}' cannot be imported: {error}.", "It must be on the PYTHONPATH of Airflow's processes."
+            f"'{path}' cannot be imported: {why}.", "It must be on the PYTHONPATH of Airflow's processes."
         ) from None
     if not callable(found):
         raise BadCallback(f"'{path}' cannot be called.", "Name a function or a Notifier.")

@@ -11,6 +11,7 @@ from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import ParseError, TokenError
 
 from airflow_trickle.algebra.comments import blank_comments
+from airflow_trickle.algebra.limits import check_nesting, check_size
 from airflow_trickle.algebra.syntax import QueryProblem, explain_parse_error, explain_token_error, refuse_sample
 from airflow_trickle.algebra.tokens import check_statement
 
@@ -34,12 +35,14 @@ class Statement:
 
 def parse_statement(text: str) -> Statement | QueryProblem:
     """Parses one query in Spark SQL, or says why that is not possible."""
+    if (problem := check_size(text)) is not None:
+        return problem
     bare = blank_comments(text)
     try:
         tokens = _SPARK.tokenize(bare)
     except TokenError:
         return explain_token_error(text)
-    tree = check_statement(tokens) or _parse(bare, tokens)
+    tree = check_nesting(tokens) or check_statement(tokens) or _parse(bare, tokens)
     if isinstance(tree, QueryProblem):
         return tree
     return _check_withs(tokens, tree) or Statement(bare, tokens, tree)

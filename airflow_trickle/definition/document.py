@@ -11,6 +11,7 @@ from yaml.constructor import ConstructorError, SafeConstructor
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from yaml.reader import Reader
 
+from airflow_trickle.definition.limits import TooMuch, check_yaml
 from airflow_trickle.definition.sql_text import Scalar, SqlText
 from airflow_trickle.definition.words import given
 from airflow_trickle.definition.yaml_errors import explain_yaml_error
@@ -31,8 +32,10 @@ _READ = {"null", "bool", "int", "float"}
 class NotYaml(Exception):
     """The text is not one YAML document: show ``problem`` to its author."""
 
-    def __init__(self, problem: Problem, *, other_documents: bool) -> None:
+    def __init__(self, problem: Problem, *, other_documents: bool = False, too_much: bool = False) -> None:
         self.problem = problem
+        #: True when the text was too much to be looked at.
+        self.too_much = too_much
         #: True when the text is a stream of several documents, as other tools like them.
         self.other_documents = other_documents
         super().__init__(str(problem))
@@ -193,11 +196,11 @@ def _compose(source: str, file: str) -> Node | None:
         message = f"the file is not valid YAML: it has the control character {strange.group()!a}."
         raise NotYaml(Problem(at, message, "Take it out."), other_documents=False)
     try:
+        check_yaml(source, file, _Loader)
         root: Node | None = yaml.compose(source, Loader=_Loader)
+    except TooMuch as error:
+        raise NotYaml(error.problem, too_much=True) from error
     except yaml.MarkedYAMLError as error:
         several = error.context == "expected a single document in the stream"
         raise NotYaml(explain_yaml_error(error, source, file), other_documents=several) from error
-    except RecursionError as error:
-        problem = Problem(Position(file, 1, 1), "the file is nested too deep to be read.", "Write it flatter.")
-        raise NotYaml(problem, other_documents=False) from error
     return root

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from airflow_trickle.definition.document import Document, NotYaml
+from airflow_trickle.definition.limits import read_bytes
 from airflow_trickle.definition.pipeline_file import PipelineFile
 from airflow_trickle.definition.records import PipelineDef, Project
 from airflow_trickle.errors import Position, Problem
@@ -79,19 +80,30 @@ def _neighbourhood(path: Path) -> tuple[Path, list[Path]]:
 
 def _read(path: Path, root: Path, *, must_be_ours: bool) -> _Read | None:
     """The pipeline of a file and its problems; None for a file that is none of our business."""
+    try:
+        return _read_one(path, root, must_be_ours=must_be_ours)
+    except Exception as error:
+        # Whatever it is, it is one file's: the others must not suffer from it.
+        message = f"the file cannot be understood ({type(error).__name__}: {error})."
+        problem = Problem(Position(str(path), 1, 1), message, "Please report it with the file.")
+        return str(path), None, (problem,)
+
+
+def _read_one(path: Path, root: Path, *, must_be_ours: bool) -> _Read | None:
     label = str(path)
     try:
-        source = path.read_bytes().decode("utf-8-sig")
-    except OSError as error:
-        problem = Problem(Position(label, 1, 1), f"the file cannot be read: {error.strerror or error}.")
-        return label, None, (problem,)
+        source = read_bytes(path).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         return label, None, (_not_utf8(error, label),)
+    except (OSError, ValueError) as error:
+        reason = (error.strerror if isinstance(error, OSError) else None) or error
+        problem = Problem(Position(label, 1, 1), f"the file cannot be read: {reason}.")
+        return label, None, (problem,)
     try:
         document = Document(source, label)
     except NotYaml as error:
         ours = must_be_ours or _OUR_LINE.search(source)
-        if not ours and (error.other_documents or _TEMPLATE.search(source)):
+        if not ours and (error.other_documents or error.too_much or _TEMPLATE.search(source)):
             return None
         return label, None, (error.problem,)
     if not must_be_ours and not (isinstance(document.data, dict) and any(key in document.data for key in _OURS)):

@@ -10,6 +10,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from airflow_trickle.definition.document import Document
+from airflow_trickle.definition.limits import read_bytes
 from airflow_trickle.definition.messages import Loc, problems_of
 from airflow_trickle.definition.model import CALLBACKS, DefaultsModel, PipelineModel, TableModel
 from airflow_trickle.definition.records import (
@@ -209,7 +210,7 @@ class PipelineFile:
             if not inside:
                 self._problem(loc, f"{where} is outside the project folder '{self._root}'.", "Move it into the folder.")
                 return None
-            text = path.read_bytes().decode("utf-8-sig")
+            text = read_bytes(path).decode("utf-8-sig")
         except FileNotFoundError:
             self._problem(loc, f"{where} does not exist.", self._neighbour(path))
             return None

@@ -21,6 +21,7 @@ from airflow_trickle.lakehouse.deletes import total_rows, total_size
 from airflow_trickle.lakehouse.partitions import Layout
 from airflow_trickle.lakehouse.snapshots import Version, files_of, schema_of
 from airflow_trickle.plan.steps import TableStep
+from airflow_trickle.spark.active import queried
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -65,7 +66,7 @@ def input_views(spark: SparkSession, inputs: Mapping[str, Input], views: list[st
 
 def run_query(spark: SparkSession, step: TableStep, inputs: Mapping[str, Input], views: list[str]) -> DataFrame:
     """The query's result over the inputs; the names of the views made on the way go to ``views``."""
-    return spark.sql(query_over(step, input_views(spark, inputs, views)))
+    return queried(spark, query_over(step, input_views(spark, inputs, views)))
 
 
 def target_of(lake: Lakehouse, step: TableStep, result: DataFrame, current: Table | None) -> Target:

@@ -21,7 +21,7 @@ from airflow_trickle.lakehouse.columns import same_columns
 from airflow_trickle.lakehouse.commit import Target
 from airflow_trickle.lakehouse.deletes import total_rows
 from airflow_trickle.lakehouse.snapshots import files_of
-from airflow_trickle.spark.active import activated, configured, lent
+from airflow_trickle.spark.active import activated, configured, lent, queried
 from airflow_trickle.spark.tuning import session_conf
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class Work:
     def result(self) -> DataFrame:
         """The query over the whole inputs."""
         names = input_views(self.session, self.inputs, self.views)
-        return self.session.sql(query_over(self.run.step, names))
+        return queried(self.session, query_over(self.run.step, names))
 
     @cached_property
     def target(self) -> Target:

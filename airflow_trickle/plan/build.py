@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from airflow_trickle.analysis.due import ticking
@@ -52,6 +52,33 @@ def plan_path(path: str | Path, settings: Settings | None = None) -> PlannedProj
 
 def build_plans(project: Project, settings: Settings) -> PlannedProject:
     """The plan of every pipeline without a problem of its own; touches nothing."""
+    try:
+        return _planned(project, settings)
+    except Exception:
+        # An error that nobody foresaw. If one pipeline makes it by itself, the others are planned without it.
+        suspects = {one.file: _failure(one, project, settings) for one in project.pipelines}
+        guilty = {file: problem for file, problem in suspects.items() if problem is not None}
+        if not guilty:
+            raise
+    others = replace(
+        project,
+        pipelines=tuple(one for one in project.pipelines if one.file not in guilty),
+        problems_by_file=(*project.problems_by_file, *((file, (problem,)) for file, problem in guilty.items())),
+    )
+    return _planned(others, settings)
+
+
+def _failure(pipeline: PipelineDef, project: Project, settings: Settings) -> Problem | None:
+    """The error that a pipeline makes by itself, if it makes one."""
+    try:
+        _planned(replace(project, pipelines=(pipeline,), problems_by_file=(), context=()), settings)
+    except Exception as error:
+        message = f"pipeline '{pipeline.name}' cannot be understood ({type(error).__name__}: {error})."
+        return Problem(pipeline.at, message, "Please report it with the file.")
+    return None
+
+
+def _planned(project: Project, settings: Settings) -> PlannedProject:
     analysis = analyse(project, settings)
     problems: dict[str, list[Problem]] = {}
     for file, found in (

@@ -10,13 +10,27 @@ from airflow_trickle.spark.session import SparkProvider, foreign_settings, set_c
 from airflow_trickle.spark.tuning import SESSION_SETTINGS
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 
 def is_connect(session: SparkSession) -> bool:
     """Whether a session is one of Spark Connect, not that of a driver of its own."""
     # Not by trying an attribute: a classic session answers with an error of its own.
     return type(session).__module__.startswith("pyspark.sql.connect")
+
+
+def queried(session: SparkSession, query: str) -> DataFrame:
+    """The result of a SELECT, of which Spark is asked nothing until somebody asks the result.
+
+    On Spark Connect, ``session.sql`` has the server analyse the query once before, in case it is a command: a round
+    trip, and half of the work for a small query. What is wrong with a query is told when it is used.
+    """
+    if not is_connect(session):
+        return session.sql(query)
+    from pyspark.sql.connect.dataframe import DataFrame as ConnectFrame
+    from pyspark.sql.connect.plan import SQL
+
+    return ConnectFrame(SQL(query), session)  # type: ignore[arg-type,return-value]
 
 
 @contextmanager

@@ -85,10 +85,12 @@ def test_tags_are_refused_and_never_run():
     ]
 
 
-def test_an_exponential_document_costs_nothing():
+def test_an_exponential_document_is_refused():
     lines = ["a0: &a0 [x]"] + [f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 9)}]" for i in range(1, 60)]
-    document = Document("\n".join(lines), "f.yaml")
-    assert len(document.data) == 60
+    with pytest.raises(NotYaml) as caught:
+        Document("\n".join(lines), "f.yaml")
+    assert str(caught.value).startswith("f.yaml:7:")
+    assert "more than 200,000 values" in str(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The 22 queries of TPC-H as stream tables: after every tick, what DuckDB makes of the same rows; in a soak Spark too."""
+"""The 22 queries of TPC-H as stream tables: after every tick, what DuckDB makes of the same rows (in a soak, Spark)."""
 
 from __future__ import annotations
 

@@ -12,6 +12,7 @@ from airflow_trickle.engine.delta.context import Column
 from airflow_trickle.engine.delta.ranges import Ranges, ranges_of_rows
 from airflow_trickle.engine.fetch import fetch, given_back
 from airflow_trickle.engine.inputs import create_view, view_name
+from airflow_trickle.spark.active import queried
 from airflow_trickle.tuning import tuning
 
 if TYPE_CHECKING:
@@ -142,9 +143,11 @@ class SparkBench:
         return self._columns[sql]
 
     def frame(self, sql: str) -> DataFrame:
-        """The result of a query."""
+        """The result of a query, which Spark has accepted."""
         with understood():
-            return self._sql(sql)
+            frame = self._sql(sql)
+            _ = frame.schema
+            return frame
 
     def resolves(self, sql: str) -> bool:
         """Whether Spark accepts a query."""
@@ -162,7 +165,7 @@ class SparkBench:
             if make is not None:
                 make().createOrReplaceTempView(name)
                 self._views.append(name)
-        return self._spark.sql(sql)
+        return queried(self._spark, sql)
 
 
 @contextmanager
