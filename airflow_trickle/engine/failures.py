@@ -146,8 +146,28 @@ def _unwrapped(text: str) -> str:
 
 
 def fails_inside_spark(error: Exception) -> bool:
-    """Whether Spark says that the fault is its own: its planner has made something that cannot be."""
-    return "[INTERNAL_ERROR" in str(cause_of(error))
+    """Whether Spark could not plan or run a query by no fault of the query's rows: it fails inside, or refuses it.
+
+    Spark names what it foresees; a Java exception without such a name is a fault of its planner's.
+    """
+    from pyspark.errors import (
+        AnalysisException,
+        IllegalArgumentException,
+        PySparkException,
+        UnknownException,
+        UnsupportedOperationException,
+    )
+
+    error = cause_of(error)
+    if not isinstance(error, PySparkException) or is_lost(error) or no_room(str(error), "") is not None:
+        return False
+    condition = error.getCondition()
+    if condition is not None and condition.startswith("INTERNAL_ERROR"):
+        return True
+    if isinstance(error, AnalysisException):
+        return True
+    unforeseen = (UnknownException, IllegalArgumentException, UnsupportedOperationException)
+    return condition is None and isinstance(error, unforeseen)
 
 
 def fails_on_rows(error: Exception) -> bool:

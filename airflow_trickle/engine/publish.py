@@ -11,7 +11,7 @@ from airflow_trickle.engine.choose import LOOKED_AT, Choice, Workload, choose
 from airflow_trickle.engine.decide import PARTED_ANEW, Decision
 from airflow_trickle.engine.delta.context import LINES_FAIL
 from airflow_trickle.engine.differential import ChangeFinder
-from airflow_trickle.engine.failures import fails_inside_spark, fails_on_rows
+from airflow_trickle.engine.failures import fails_inside_spark, fails_on_rows, first_lines
 from airflow_trickle.engine.full import Difference, difference, netted, shaped
 from airflow_trickle.engine.kept import Kept, superfluous, valid
 from airflow_trickle.engine.kept import written as kept_lines
@@ -184,7 +184,7 @@ def _beside_the_query(error: Exception) -> str | None:
         # Rows of before meet rows of after on the way.
         return "computing the change failed on rows that the query itself may not have"
     if fails_inside_spark(error):
-        return "Spark failed of an internal error when it computed the change"
+        return f"Spark could not compute the change ({first_lines(str(error), 1)[:200]})"
     return None
 
 
