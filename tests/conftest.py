@@ -66,6 +66,8 @@ def pytest_configure(config: pytest.Config) -> None:
             "spark.sql.ui.retainedExecutions 10\n",
             encoding="utf-8",
         )
+    # Of the small Java that only says how to start Spark, dozens of times in a run.
+    os.environ.setdefault("SPARK_LAUNCHER_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
     # For a test run that was killed: nobody will stop its server.
     os.environ.setdefault("TRICKLE_SPARK_IDLE_MINUTES", "10")
 

@@ -34,7 +34,8 @@ def identified(lake: Lakehouse, step: RefreshStep, spark: SparkProvider) -> Refr
     tables = [
         _identified(table, spark.meaning(version or assumed.get(table.identifier, _UNKNOWN))) for table in step.tables
     ]
-    return step.model_copy(update={"tables": tuple(tables)})
+    # Not a copy, which would keep the parts that a group was taken apart into before.
+    return RefreshStep.model_construct(**{**dict(step), "tables": tuple(tables)})
 
 
 def _identified(table: TableStep, meaning: Mapping[str, str]) -> TableStep:

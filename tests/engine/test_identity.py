@@ -12,6 +12,7 @@ import pytest
 
 from airflow_trickle import Mode, Pipeline
 from airflow_trickle.definition.spark_settings import may_decide_meaning
+from airflow_trickle.engine.identity import identified
 from airflow_trickle.lakehouse.catalog import open_lakehouse
 from airflow_trickle.lakehouse.state import read_status
 from airflow_trickle.spark.session import SparkProvider
@@ -189,3 +190,15 @@ def test_a_session_of_the_callers_keeps_its_settings_and_lends_none(days: World,
     assert days.rows("days") == {(dt.date(2026, 1, 1), 2): 1}, "in UTC"
     meaning = {key: value for key, value in before.items() if may_decide_meaning(key)}
     assert {key: after.get(key) for key in meaning} == meaning
+
+
+def test_the_parts_of_a_group_are_identified_with_it(world: World) -> None:
+    world.source("events", EVENT)
+    world.define({"a": DAYS, "b": DAYS, "c": "SELECT a.d FROM a JOIN b ON a.d = b.d"}, diamonds="atomic")
+    (group,) = Pipeline.load(world.yaml).plan.refreshes
+    assert len(group.parts) == 3
+    with open_lakehouse("trickle") as lake:
+        found = identified(lake, identified(lake, group, SparkProvider()), SparkProvider())
+    parts = [table.definition for part in found.parts for table in part.tables]
+    assert sorted(parts) == sorted(table.definition for table in found.tables)
+    assert all(definition.count("@") == 1 for definition in parts)

@@ -22,6 +22,8 @@ import pyspark
 
 SPARK_HOME = Path(pyspark.__file__).parent
 _READY_SECONDS = 60.0
+#: For a Java that lives for seconds: what it would gain by compiling well comes too late.
+SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 
 @dataclass(frozen=True)
@@ -58,8 +60,8 @@ class Cluster:
             # Few rows, read once: compiling takes longer than running.
             "spark.sql.codegen.wholeStage": "false",
             "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-            "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
-            "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1",
+            "spark.driver.extraJavaOptions": SHORT_LIVED,
+            "spark.executor.extraJavaOptions": SHORT_LIVED,
             **conf,
         }
         return json.dumps({"conn_type": "spark", "host": self.master, "extra": {"conf": settings}})
@@ -94,6 +96,7 @@ def _start(folder: Path, name: str, kind: str, *arguments: str) -> subprocess.Po
         "SPARK_HOME": str(SPARK_HOME),
         "SPARK_LOCAL_IP": "127.0.0.1",
         "SPARK_DAEMON_MEMORY": "256m",
+        "SPARK_DAEMON_JAVA_OPTS": SHORT_LIVED,
         "SPARK_LOCAL_DIRS": str(folder / "local"),
     }
     command = [str(SPARK_HOME / "bin" / "spark-class"), f"org.apache.spark.deploy.{kind}", "--host", "127.0.0.1"]

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from airflow_trickle.blocks.aggregates import argument_of
 from airflow_trickle.blocks.check import expressions, selects
 from airflow_trickle.blocks.expressions import (
     folded,
@@ -40,6 +41,7 @@ from airflow_trickle.engine.delta.keys import key_name, key_texts, published_amo
 from airflow_trickle.engine.delta.merging import Merging, merge_of
 from airflow_trickle.engine.delta.selects import Block
 from airflow_trickle.engine.delta.tally import tally_of
+from airflow_trickle.engine.delta.tally_parts import WHOLE
 from airflow_trickle.engine.delta.terms import Term, all_of
 from airflow_trickle.identifiers import fold, quote, unquote
 
@@ -50,6 +52,8 @@ _EXACT = frozenset(
 #: Those whose answer does not if it is not a floating-point number.
 _EXACT_UNLESS_FLOAT = frozenset({"sum", "try_sum", "avg", "mean", "try_avg"})
 _RANKS = frozenset({"rank", "dense_rank", "percent_rank", "cume_dist"})
+#: Whole numbers of which no sum of doubles is ever rounded.
+_SMALL_NUMBERS = frozenset({"tinyint", "smallint"})
 _FLOATS = ("float", "double")
 
 
@@ -174,9 +178,30 @@ def why_inexact(block: Block) -> str | None:
         everything = all_of(block.count, Version.NEW)
         sql = block.sql(everything, columns=", ".join(texts), grouped=False, filtered=False)
         for call, column in zip(sums, context.bench.columns(sql), strict=True):
-            if column.type in _FLOATS:
-                return f"{call.name}() of floating-point numbers"
+            why = _why_rounded(block, call) if column.type in _FLOATS else None
+            if why is not None:
+                return why
     return None
+
+
+def _why_rounded(block: Block, call: Call) -> str | None:
+    """Why an aggregate that answers a floating-point number may round otherwise when rows come in another order.
+
+    Spark averages whole numbers by adding up doubles, which are exact up to 2^53: of SMALLINT that is more rows than
+    anybody has, of INT it may be four million.
+    """
+    blocks, context = block.context.blocks, block.context
+    found = argument_of(blocks, call) if call.name in ("avg", "mean") else None
+    if found is None or found[0] is None:
+        return f"{call.name}() of floating-point numbers"
+    value = context.expression(found[0], Version.NEW, block.scope)
+    sql = block.sql(all_of(block.count, Version.NEW), columns=value, grouped=False, filtered=False)
+    (column,) = context.bench.columns(sql)
+    if column.type in _SMALL_NUMBERS:
+        return None
+    if column.type in WHOLE:
+        return f"{call.name}() of {column.type} numbers, which Spark adds up as doubles,"
+    return f"{call.name}() of floating-point numbers"
 
 
 def _ties_matter(block: Block, call: Call) -> bool:

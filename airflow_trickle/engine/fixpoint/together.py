@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from airflow_trickle.engine.holds import unit_fingerprint
+from airflow_trickle.engine.identity import query_of
 from airflow_trickle.engine.published import Published
 from airflow_trickle.plan.steps import RefreshStep
 
@@ -52,8 +53,13 @@ def agreed(step: RefreshStep, states: Mapping[str, Published], said: Mapping[str
         return dict(states)
     if not all(_is_of(state, name, noted) for name, state in states.items()):
         return dict(states)
-    queries = {table.identifier: table.definition for table in step.tables}
-    return {name: replace(state, frontier=frontier, definition=queries[name]) for name, state in states.items()}
+    # The tables of a unit are always computed under the same settings.
+    queries, settings = {table.identifier: query_of(table.definition) for table in step.tables}, states[newest].settings
+    _, mark, digest = (states[newest].definition or "").partition("@")
+    return {
+        name: replace(state, frontier=frontier, definition=f"{queries[name]}{mark}{digest}", settings=settings)
+        for name, state in states.items()
+    }
 
 
 def _is_of(state: Published, name: str, noted: Mapping[str, Any]) -> bool:
