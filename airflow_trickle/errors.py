@@ -104,6 +104,10 @@ class RefreshFailed(TrickleError):
     """The query failed on Spark or its result could not be written; nothing was published."""
 
 
+class QueryRejected(RefreshFailed):
+    """Spark does not accept a query: another attempt would meet the same, until the query or its inputs change."""
+
+
 class NonConvergence(TrickleError):
     """A cycle did not settle within its cap; nothing was published: mend query or data, then ``trickle resume``.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -18,6 +19,10 @@ from airflow_trickle.algebra.tokens import check_statement
 _SPARK = Dialect.get_or_raise("spark")
 #: Long enough that sqlglot hands back all the text before an error, which tells its exact place.
 _WHOLE_TEXT = 1 << 40
+#: The templates of dbt and Jinja; the table of ``ref`` and ``source``.
+_TEMPLATE = re.compile(
+    r"\{\{\s*(?:(?:ref|source)\s*\([^)]*?['\"](?P<table>\w+)['\"]\s*\))?|\{%",
+)
 #: What a parsed query may be.
 QUERIES = (exp.Select, exp.SetOperation, exp.Subquery, exp.Values)
 #: Behind WITH, the words of something else than a list of CTEs.
@@ -35,24 +40,23 @@ class Statement:
 
 def parse_statement(text: str) -> Statement | QueryProblem:
     """Parses one query in Spark SQL, or says why that is not possible."""
-    if (problem := check_size(text)) is not None:
-        return problem
+    return check_size(text) or _parse_statement(text)
+
+
+def _parse_statement(text: str) -> Statement | QueryProblem:
     bare = blank_comments(text)
     try:
         tokens = _SPARK.tokenize(bare)
     except TokenError:
         return explain_token_error(text)
-    tree = check_nesting(tokens) or check_statement(tokens) or _parse(bare, tokens)
+    tree = check_nesting(tokens) or _template(bare, tokens) or check_statement(tokens) or _parse(bare, tokens)
     if isinstance(tree, QueryProblem):
         return tree
     return _check_withs(tokens, tree) or Statement(bare, tokens, tree)
 
 
 def _parse(text: str, tokens: list[Token]) -> exp.Expr | QueryProblem:
-    for token, following in pairwise(tokens):
-        # GROUP BY window(…): the function, not the clause that names windows.
-        if token.token_type is TokenType.WINDOW and following.token_type is TokenType.L_PAREN:
-            token.token_type = TokenType.VAR
+    _tell_names(tokens)
     try:
         tree = _SPARK.parser(error_message_context=_WHOLE_TEXT).parse(tokens, text)[0]
     except ParseError as error:
@@ -65,6 +69,34 @@ def _parse(text: str, tokens: list[Token]) -> exp.Expr | QueryProblem:
         # sqlglot stumbles over some nonsense with errors of any type; one query must not hide all others.
         return QueryProblem(0, "the query does not parse.", f"The parser gave up: {error}.")
     return tree if isinstance(tree, QUERIES) else _not_a_query(tree)
+
+
+def _template(text: str, tokens: Sequence[Token]) -> QueryProblem | None:
+    """Refuses a template of dbt or Jinja, which nobody fills in here: the braces are not Spark's."""
+    braces = (TokenType.L_BRACE, TokenType.BLOCK_START)
+    start = next((token.start for token in tokens if token.token_type in braces), None)
+    if start is None or (found := _TEMPLATE.match(text, start)) is None:
+        return None
+    named = found["table"]
+    hint = f"Write the plain name: {named}." if named else "Write plain SQL; dependencies are found in it."
+    return QueryProblem(start, "templates such as {{ … }} are not filled in here.", hint)
+
+
+def _tell_names(tokens: Sequence[Token]) -> None:
+    """Makes names of words that are no keywords where they stand."""
+    for at, token in enumerate(tokens):
+        if token.token_type is TokenType.WINDOW and not _names_a_window(tokens[at + 1 : at + 4]):
+            # A column, or the function of GROUP BY window(…): not the clause that names windows.
+            token.token_type = TokenType.VAR
+        elif at and tokens[at - 1].token_type is TokenType.DOT and token.text.isidentifier():
+            # a.select
+            token.token_type = TokenType.VAR
+
+
+def _names_a_window(following: Sequence[Token]) -> bool:
+    """Whether what follows is ``w AS (``."""
+    kinds = [token.token_type for token in following]
+    return len(kinds) == 3 and kinds[1:] == [TokenType.ALIAS, TokenType.L_PAREN]
 
 
 def _not_a_query(tree: exp.Expr | None) -> QueryProblem:

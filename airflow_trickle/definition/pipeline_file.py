@@ -24,9 +24,12 @@ from airflow_trickle.definition.records import (
 )
 from airflow_trickle.definition.source_model import SourceModel
 from airflow_trickle.definition.sql_text import SqlText
-from airflow_trickle.definition.words import given, nearest
+from airflow_trickle.definition.words import given, nearest, shortened
 from airflow_trickle.errors import Problem
 from airflow_trickle.identifiers import fold
+
+#: A folder of the warehouse has the name of its table, and no file system takes more than 255 bytes.
+_LONGEST_IDENTIFIER = 200
 
 
 class PipelineFile:
@@ -147,6 +150,7 @@ class PipelineFile:
             ("stream_tables", "stream table", model.stream_tables),
         ):
             for name in names:
+                self._check_length(part, kind, name, self._namespace_of(model))
                 other_kind, other = seen.setdefault(fold(name), (kind, name))
                 if other == name and other_kind == kind:
                     continue
@@ -155,6 +159,12 @@ class PipelineFile:
                 else:
                     message = f"the {kind}s '{other}' and '{name}' differ only in upper and lower case."
                 self._problem((part, name), message, "Rename one of them.", key=True)
+
+    def _check_length(self, part: str, kind: str, name: str, namespace: str) -> None:
+        length = len(f"{namespace}.{name}")
+        if length > _LONGEST_IDENTIFIER:
+            message = f"the {kind} {shortened(name)} has {length} characters with its namespace."
+            self._problem((part, name), message, f"It may have {_LONGEST_IDENTIFIER} at most.", key=True)
 
     def _source(self, name: str, source: SourceModel | None, namespace: str) -> SourceDef:
         table = (source.table if source else None) or name

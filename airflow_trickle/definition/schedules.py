@@ -74,6 +74,25 @@ def same_schedule(one: str | None, other: str | None) -> bool:
     return one == other
 
 
+_UNITS = {"d": ("day", "days"), "h": ("hour", "hours", "hr", "hrs"), "m": ("min", "mins", "minute", "minutes")}
+_UNITS["s"] = ("sec", "secs", "second", "seconds")
+_WORDS = {word: unit for unit, words in _UNITS.items() for word in (unit, *words)}
+
+
+def meant_duration(text: str) -> str | None:
+    """The duration that somebody has probably meant who writes it as elsewhere, or None.
+
+    >>> meant_duration("every 15 minutes"), meant_duration("1 hour 30 min"), meant_duration("soon")
+    ('15m', '1h30m', None)
+    """
+    parts = re.fullmatch(r"\s*(?:every\s+)?((?:\d+\s*[a-z]+[\s,]*)+)", text.lower())
+    found = re.findall(r"(\d+)\s*([a-z]+)", parts[1]) if parts else []
+    if not found or any(word not in _WORDS for _, word in found):
+        return None
+    spelt = "".join(f"{number}{_WORDS[word]}" for number, word in found)
+    return spelt if is_duration(spelt) else None
+
+
 def check_schedule(text: str) -> str:
     """The schedule in its normal spelling; raises ValueError with the reason why it is none.
 

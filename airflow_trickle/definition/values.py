@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Annotated, Any, Literal, NoReturn
 
@@ -85,15 +85,15 @@ def _pipeline(value: Any) -> str:
     return name if len(name) <= _LONGEST_PIPELINE else must(f"at most {_LONGEST_PIPELINE} characters long")
 
 
-def choice(words: Sequence[str]) -> Callable[[Any], str]:
-    """Checks that a value is one of some words, whatever its case."""
+def choice(words: Sequence[str], elsewhere: Mapping[str, str] | None = None) -> Callable[[Any], str]:
+    """Checks that a value is one of some words, whatever its case; ``elsewhere``: what others call them."""
     allowed = listed(words, "or")
 
     def check(value: Any) -> str:
         text = value if isinstance(value, str) else ""
         found = choice_of(text, words)
         if found is None:
-            near = nearest(text, words)
+            near = (elsewhere or {}).get(text.strip().upper()) or nearest(text, words)
             must(allowed, f"Did you mean {near}?" if near else "")
         return found
 
@@ -117,6 +117,8 @@ def _schedule_of(words: Sequence[str]) -> Callable[[Any], str]:
         try:
             return schedules.check_schedule(text)
         except ValueError as error:
+            if (meant := schedules.meant_duration(text)) is not None:
+                must(allowed, f"Did you mean {meant}?")
             if len(word.split()) == 1 and not word[:1].isdigit():
                 near = nearest(word, (*schedules.PRESETS, *words))
                 must(allowed, f"Did you mean {near}?" if near else "")
@@ -234,7 +236,9 @@ DottedPath = Annotated[
     WithJsonSchema({"type": "string", "pattern": PATH_PATTERN}),
 ]
 _MODES = ("AUTO", "FULL", "DIFFERENTIAL")
-RefreshMode = Annotated[str, BeforeValidator(choice(_MODES)), WithJsonSchema(any_case(_MODES))]
+#: What others call our modes.
+_MODES_ELSEWHERE = {"INCREMENTAL": "DIFFERENTIAL", "DELTA": "DIFFERENTIAL", "COMPLETE": "FULL", "FORCE": "AUTO"}
+RefreshMode = Annotated[str, BeforeValidator(choice(_MODES, _MODES_ELSEWHERE)), WithJsonSchema(any_case(_MODES))]
 MutualRecursion = Annotated[
     str, BeforeValidator(choice(("auto", "suggest"))), WithJsonSchema(any_case(("auto", "suggest")))
 ]

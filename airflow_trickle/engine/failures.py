@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 from airflow_trickle.errors import (
+    QueryRejected,
     RefreshFailed,
     SparkUnavailable,
     TrickleError,
@@ -83,8 +84,9 @@ def translate(error: Exception, step: TableStep, place: str, done: str = "refres
             f"Spark stopped answering while stream table '{step.name}' was being {done}: {first_lines(text, 1)} "
             f"Nothing was published; the next attempt starts a new session."
         )
-    what = "Spark does not accept its query" if _is_analysis(error) else "its query failed on Spark"
-    return RefreshFailed(
+    rejected = _is_analysis(error)
+    what = "Spark does not accept its query" if rejected else "its query failed on Spark"
+    return (QueryRejected if rejected else RefreshFailed)(
         f"{step.declared_at}: stream table '{step.name}' was not {done}: {what}: {first_lines(text, 3)} "
         f"Nothing was published."
     )

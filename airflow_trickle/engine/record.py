@@ -176,6 +176,9 @@ def record_failure(run: Refresh, error: TrickleError) -> None:
     result = failed(run.step.name, error, run.seconds)
     # The catalog may be what failed: the error itself is then all there is to say.
     with suppress(TrickleError, IntegrityError), run.lake.database.transaction() as connection:
+        known = lock_status(run.lake, connection, [run.step.identifier])
+        # A table with rows keeps its status: they are good, only not new.
+        waiting = all(one.status is Status.INITIALIZING and one.frontier is None for one in known)
         write_status(
             run.lake,
             connection,
@@ -183,6 +186,7 @@ def record_failure(run: Refresh, error: TrickleError) -> None:
             if_new={"name": run.step.name, "pipeline": run.tick.pipeline},
             error=str(error),
             error_at=clock.now(),
+            **({"status": Status.ERROR.value} if waiting else {}),
         )
         add_history(run, connection, result, "FAILED")
 

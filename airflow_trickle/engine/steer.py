@@ -97,6 +97,7 @@ def reset(lake: Lakehouse, status: TableStatus) -> None:
                 status=Status.INITIALIZING.value,
                 frontier=None,
                 definition=None,
+                settings=None,
                 effective_at=None,
                 tick_id=None,
                 error=None,

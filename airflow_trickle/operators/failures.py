@@ -15,6 +15,7 @@ from airflow_trickle.errors import (
     DefinitionError,
     ForeignTable,
     NonConvergence,
+    QueryRejected,
     SettingsError,
     SourceMissing,
     TrickleError,
@@ -24,7 +25,7 @@ from airflow_trickle.errors import (
 log = logging.getLogger("airflow_trickle")
 
 #: What a second attempt would meet unchanged: somebody has to correct something first.
-FINAL = (CannotRestate, DefinitionError, ForeignTable, SettingsError, SourceMissing, UnsupportedTable)
+FINAL = (CannotRestate, DefinitionError, ForeignTable, QueryRejected, SettingsError, SourceMissing, UnsupportedTable)
 
 
 class DidNotSettle(AirflowFailException):

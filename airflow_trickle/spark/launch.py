@@ -17,6 +17,32 @@ from airflow_trickle.spark.java import find_java
 from airflow_trickle.spark.state import ServerFiles, write_private
 from airflow_trickle.spark.supervisor import Launch
 
+#: A list of further variables that the server gets.
+PASSED_ON = "TRICKLE_SPARK_ENVIRONMENT"
+_ENVIRONMENT = frozenset(
+    [
+        "HOME",
+        "HTTP_PROXY",
+        "HTTPS_PROXY",
+        "JAVA_TOOL_OPTIONS",
+        "LANG",
+        "LANGUAGE",
+        "LD_LIBRARY_PATH",
+        "LOGNAME",
+        "NO_PROXY",
+        "PATH",
+        "SHELL",
+        "TEMP",
+        "TERM",
+        "TMP",
+        "TMPDIR",
+        "TZ",
+        "USER",
+    ]
+)
+#: Locales, Hadoop's and Kerberos' places of configuration.
+_ENVIRONMENT_PREFIXES = ("LC_", "HADOOP_", "KRB5")
+
 _SERVER_CLASS = "org.apache.spark.sql.connect.service.SparkConnectServer"
 
 
@@ -78,9 +104,13 @@ def _spark_home() -> Path:
 
 
 def _environment(files: ServerFiles, spark_home: Path, java_home: Path) -> dict[str, str]:
-    """Our environment without what belongs to another Spark, and without Airflow's secrets."""
-    dropped = ("SPARK_", "PYSPARK_", "AIRFLOW_", "_AIRFLOW_")
-    kept = {key: value for key, value in os.environ.items() if not key.startswith(dropped)}
+    """What a server needs of our environment, and what the user says it does; no secrets of Airflow or a catalog."""
+    named = {name.strip() for name in os.environ.get(PASSED_ON, "").split(",") if name.strip()}
+    kept = {
+        key: value
+        for key, value in os.environ.items()
+        if key in named or key.upper() in _ENVIRONMENT or key.startswith(_ENVIRONMENT_PREFIXES)
+    }
     return {
         **kept,
         "JAVA_HOME": str(java_home),

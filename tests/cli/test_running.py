@@ -212,7 +212,7 @@ def test_a_table_that_fails_holds_up_only_its_readers(shop: Shell) -> None:
     assert (failed["action"], failed["error"], failed["epoch"]) == ("FAILED", complaint, 0)
     assert "FAILED" in shop.ok("history", "bad").out
     [status] = shop.ok("status", "bad", "--json").json
-    assert (status["status"], status["error"], status["snapshot_id"]) == ("INITIALIZING", complaint, None)
+    assert (status["status"], status["error"], status["snapshot_id"]) == ("ERROR", complaint, None)
     assert shop("show", "bad").err == (
         "error: Stream table default.bad has not been published yet. `trickle history bad` tells why.\n"
     )

@@ -105,7 +105,13 @@ def test_the_outcome_of_the_application_is_the_result_of_the_task(
 
 
 @pytest.mark.parametrize(
-    ("error", "final"), [(errors.SourceMissing("no such table"), True), (errors.LeaseHeld("somebody is at it"), False)]
+    ("error", "final"),
+    [
+        (errors.SourceMissing("no such table"), True),
+        (errors.QueryRejected("no such column"), True),
+        (errors.RefreshFailed("a division by zero, in rows that may go"), False),
+        (errors.LeaseHeld("somebody is at it"), False),
+    ],
 )
 def test_an_error_of_the_application_is_the_error_of_the_task(
     webshop: DAG,

@@ -64,7 +64,11 @@ def test_two_processes_at_once_start_one_server_that_survives_both(home):
     assert status.info.pid == info.pid
 
 
-def test_it_keeps_to_itself(files):
+def test_it_keeps_to_itself(files, monkeypatch):
+    embedded.stop()
+    monkeypatch.setenv("PYICEBERG_CATALOG__TRICKLE__URI", "postgresql://me:secret@db/catalog")
+    monkeypatch.setenv("MY_STORE_KEY", "wanted there")
+    monkeypatch.setenv("TRICKLE_SPARK_ENVIRONMENT", "MY_STORE_KEY, OTHER")
     info = embedded.ensure_running()
     server = psutil.Process(info.pid)
     listening = [each for each in server.net_connections("tcp") if each.status == psutil.CONN_LISTEN]
@@ -75,7 +79,9 @@ def test_it_keeps_to_itself(files):
     assert info.token not in " ".join(server.cmdline())
     assert info.token not in files.log.read_text()
     environment = server.environ()
-    assert not [name for name in environment if name.startswith("AIRFLOW")]
+    assert not [name for name in environment if name.startswith(("AIRFLOW", "PYICEBERG", "TRICKLE"))]
+    assert "secret" not in " ".join(environment.values())
+    assert environment["MY_STORE_KEY"] == "wanted there"
     owner = psutil.Process(info.supervisor_pid)
     assert os.getsid(owner.pid) not in (os.getsid(0), os.getpid()), "a session of its own"
     assert owner.memory_info().rss < 60 * 1024**2

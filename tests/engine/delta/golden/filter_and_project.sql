@@ -54,3 +54,18 @@ SELECT k, 'FROM a WHERE' AS `from`, "it's" AS q FROM a WHERE s <> ') UNION ALL (
 SELECT k, 'FROM a WHERE' AS `from`, "it's" AS q, __trickle_weight AS __trickle_weight
 FROM a_changes AS a
 WHERE (s <> ') UNION ALL (');
+
+-- title: a number without a zero before its point
+-- changed: a
+SELECT k, v * .5 AS half FROM a WHERE v > .5;
+-- expect change
+SELECT k, v * .5 AS half, __trickle_weight AS __trickle_weight
+FROM a_changes AS a
+WHERE (v > .5);
+
+-- title: keywords as names
+-- changed: n
+SELECT x.v AS `from`, x.a.k AS window FROM n AS x;
+-- expect change
+SELECT x.v AS `from`, x.a.k AS window, __trickle_weight AS __trickle_weight
+FROM n_changes AS x;

@@ -676,3 +676,17 @@ FROM (
       WHERE d.`__trickle_c1` <=> n.`__trickle_c1`)
     GROUP BY `__trickle_c1`) AS n ON d.`__trickle_c1` <=> n.`__trickle_c1`)
 WHERE __trickle_weight <> 0;
+
+-- title: union all with values
+-- changed: a
+SELECT k FROM a UNION ALL VALUES (1), (2);
+-- expect change
+SELECT CAST(`__trickle_c1` AS int) AS `k`, __trickle_weight
+FROM (
+  SELECT k, __trickle_weight AS __trickle_weight
+  FROM a_changes AS a) AS __trickle_q(`__trickle_c1`, __trickle_weight);
+
+-- title: a column called window behind a set operation
+-- changed: a
+-- engine: spark
+SELECT window, count(*) AS n FROM (SELECT k AS window FROM a UNION ALL SELECT v FROM a) GROUP BY window;
