@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
-from threading import Thread
 from typing import TYPE_CHECKING
 
 from pyiceberg.manifest import DataFile
@@ -110,12 +109,4 @@ def working(run: Refresh, decision: Decision) -> Iterator[Work]:
         ):
             yield work
     finally:
-        # Nobody waits for it: each costs a round trip.
-        Thread(target=drop_views, args=(session, work.views), name="trickle-views", daemon=True).start()
-
-
-def drop_views(session: SparkSession, views: list[str]) -> None:
-    """Drop views that nobody needs any more."""
-    for view in views:
-        with suppress(Exception):  # the session may be gone; its views went with it
-            session.catalog.dropTempView(view)
+        run.spark.leave(work.views)

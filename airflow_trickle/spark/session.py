@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import concurrent.futures
 import contextlib
 import importlib.metadata
 import logging
@@ -126,6 +127,9 @@ def close(session: SparkSession) -> None:
     """End a session and free what it holds on the server, if that answers; never raises."""
     _, call = _open.pop(session, (0, None))
     if call is not None:
+        # What is being told to the server of queries that have ended would find no session.
+        with contextlib.suppress(Exception):
+            concurrent.futures.wait(session.client._release_futures, timeout=_CLOSE_SECONDS)
         with contextlib.suppress(Exception):
             call.release(_CLOSE_SECONDS)
     _discard(session)
@@ -196,6 +200,12 @@ def _release(call: Calls) -> None:
     # The server itself drops sessions that nobody has used for an hour.
 
 
+def _drop_views(session: Any, views: list[str]) -> None:
+    for view in views:
+        with contextlib.suppress(Exception):  # the session may be gone; its views went with it
+            session.catalog.dropTempView(view)
+
+
 class SparkProvider:
     """Spark for those who may not need it: connects when `session` is first asked for.
 
@@ -213,6 +223,8 @@ class SparkProvider:
         self._borrowed = False
         self._chosen = chosen_settings(dict(self.target.conf)) if self.target is not None else {}
         self._version: str | None = None
+        self._left: list[str] = []
+        self._tidying: threading.Thread | None = None
         self._lock = threading.Lock()
 
     @classmethod
@@ -250,6 +262,23 @@ class SparkProvider:
                 assert self.target is not None  # noqa: S101  (only `of` leaves it out, and it has a session)
                 self._session = connect(self.target, session_id=self._session_id, app=self._app)
             return self._session
+
+    def leave(self, views: list[str]) -> None:
+        """Leave views behind that nobody needs any more.
+
+        They are dropped when others are left: each costs a round trip, for which nobody waits. A session of ours takes
+        the last ones along when it ends, so that nothing is still on its way then.
+        """
+        self._wait_for_tidying()
+        left, self._left = self._left, list(views)
+        if left:
+            self._tidying = threading.Thread(target=_drop_views, args=(self._session, left), daemon=True)
+            self._tidying.start()
+
+    def _wait_for_tidying(self) -> None:
+        if self._tidying is not None:
+            self._tidying.join(_CLOSE_SECONDS)
+            self._tidying = None
 
     @property
     def borrowed(self) -> bool:
@@ -306,8 +335,12 @@ class SparkProvider:
 
     def close(self) -> None:
         """End our session; one that was given to us stays open."""
+        self._wait_for_tidying()
         with self._lock:
             session, self._session = self._session, None if self._ours else self._session
+            left, self._left = self._left, []
+        if not self._ours:
+            _drop_views(session, left)
         if session is not None and self._ours:
             close(session)
             # A session that was closed cannot be opened again under its old name.

@@ -77,8 +77,17 @@ def finish(stack: Stack, run: str) -> dict[str, dict[str, Any]]:
         for line in stack.api.log("webshop", run, task["task_id"], max(1, task["try_number"])):
             print(task["task_id"], line.get("event"), line.get("error_detail", ""))
     assert (state, failed) == ("success", [])
+    assert [one for task in tasks for one in loud_lines(stack, run, task["task_id"])] == [], (
+        "green runs have clean logs"
+    )
     refreshes = (task["task_id"] for task in tasks if task["operator"] == "RefreshOperator")
     return {name: stack.api.xcom("webshop", run, name)[0] for name in refreshes}
+
+
+def loud_lines(stack: Stack, run: str, task: str) -> list[str]:
+    """What a task's log shows in yellow or red."""
+    lines = stack.api.log("webshop", run, task)
+    return [f"{task}: {line['event']}" for line in lines if line.get("level") in ("warning", "error", "critical")]
 
 
 def words(stack: Stack, run: str, task: str, dag: str = "webshop") -> list[str]:

@@ -6,7 +6,6 @@ import logging
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from threading import Thread
 from typing import TYPE_CHECKING
 
 from airflow_trickle import clock
@@ -25,7 +24,6 @@ from airflow_trickle.engine.identity import require_identity
 from airflow_trickle.engine.phases import Phase, Phases
 from airflow_trickle.engine.publishing import AT_ONCE, Publishing
 from airflow_trickle.engine.record import Refresh, note_waiting, outcome_of
-from airflow_trickle.engine.work import drop_views
 from airflow_trickle.errors import NonConvergence
 from airflow_trickle.lakehouse import staging as stagings
 from airflow_trickle.lakehouse.catalog import Lakehouse
@@ -131,8 +129,7 @@ def _session(run: UnitRun, decision: UnitDecision) -> Iterator[SparkSession]:
         ):
             yield session
     finally:
-        # Nobody waits for it: each costs a round trip.
-        Thread(target=drop_views, args=(session, run.views), name="trickle-views", daemon=True).start()
+        run.spark.leave(run.views)
 
 
 def _advance(run: UnitRun, decision: UnitDecision, leases: Mapping[str, Lease]) -> None:

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.seeded
 
 CASES = [case for case in golden.cases() if not case.spark_only]
 #: How many changes follow each other in every case.
-_CHANGES = budgets.rounds(5)
+_CHANGES = budgets.rounds(4)
 
 
 @pytest.fixture(scope="module")
