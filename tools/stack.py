@@ -72,6 +72,8 @@ class Stack:
             **(env or {}),
             "AIRFLOW_HOME": str(self.home),
             _MARK: str(self.home),
+            # By which we find our Spark again.
+            "TRICKLE_SPARK_ENVIRONMENT": _MARK,
         }
         self._say = say
         self._processes: dict[str, subprocess.Popen[bytes]] = {}

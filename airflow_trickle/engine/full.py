@@ -11,7 +11,7 @@ from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 
 from airflow_trickle.engine.inputs import FILE, create_view, query_over, read_files
-from airflow_trickle.engine.zset import RESERVED, WEIGHT, columns, net, weigh
+from airflow_trickle.engine.zset import RESERVED, WEIGHT, checkpointed, columns, net, weigh
 from airflow_trickle.errors import UnsupportedTable
 from airflow_trickle.identifiers import quote
 from airflow_trickle.lakehouse.catalog import Lakehouse
@@ -149,7 +149,7 @@ def netted(weighted: DataFrame) -> Difference:
     """Weighted rows as a difference: equal rows added up, computed once and counted."""
     from pyspark.sql import functions as F
 
-    delta = net(weighted).localCheckpoint(eager=True)
+    delta = checkpointed(net(weighted))
     counts = delta.agg(
         F.coalesce(F.sum(F.when(F.col(WEIGHT) > 0, F.col(WEIGHT))), F.lit(0)).alias("inserted"),
         F.coalesce(F.sum(F.when(F.col(WEIGHT) < 0, -F.col(WEIGHT))), F.lit(0)).alias("deleted"),

@@ -51,3 +51,15 @@ def expand(weighted: DataFrame) -> DataFrame:
     copies = F.explode(F.array_repeat(F.lit(1), F.col(WEIGHT).cast(IntegerType()))).alias(f"{RESERVED}copy")
     rows = weighted.where(F.col(WEIGHT) > 0)
     return rows.select(*columns(rows), copies).select(*columns(rows))
+
+
+def checkpointed(frame: DataFrame) -> DataFrame:
+    """The rows computed once, to be read many times; without how they came about.
+
+    Spark may remember conditions of checkpointed rows by the names that columns had before, and then fails on their
+    UNION (``key not found``). What selects some of the columns forgets such conditions, so there is one more.
+    """
+    from pyspark.sql import functions as F
+
+    extra = f"{RESERVED}checkpoint"
+    return frame.withColumn(extra, F.lit(True)).localCheckpoint(eager=True).drop(extra)

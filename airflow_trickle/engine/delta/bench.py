@@ -12,6 +12,7 @@ from airflow_trickle.engine.delta.context import Column
 from airflow_trickle.engine.delta.ranges import Ranges, ranges_of_rows
 from airflow_trickle.engine.fetch import fetch, given_back
 from airflow_trickle.engine.inputs import create_view, view_name
+from airflow_trickle.engine.zset import checkpointed
 from airflow_trickle.spark.active import queried
 from airflow_trickle.tuning import tuning
 
@@ -92,7 +93,7 @@ class SparkBench:
         """
         rows = fetch(frame) if self._small else None
         if rows is None:
-            frame = frame.localCheckpoint(eager=True)
+            frame = checkpointed(frame)
             if frame.isEmpty():
                 return None
         elif rows.num_rows == 0:
@@ -115,7 +116,7 @@ class SparkBench:
     def bring_near(self, view: str) -> None:
         """Keep the rows of a view on Spark, if all there is to read is little: it will be read again and again."""
         if not self._ranged and view not in self._promised and view not in self._rows:
-            self._spark.table(view).localCheckpoint(eager=True).createOrReplaceTempView(view)
+            checkpointed(self._spark.table(view)).createOrReplaceTempView(view)
 
     @property
     def small(self) -> bool:

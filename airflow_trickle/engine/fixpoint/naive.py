@@ -21,7 +21,7 @@ from airflow_trickle.engine.fixpoint.rules import Member
 from airflow_trickle.engine.fixpoint.sql import RuleSql, World
 from airflow_trickle.engine.fixpoint.system import layers
 from airflow_trickle.engine.inputs import create_view
-from airflow_trickle.engine.zset import WEIGHT, net, weigh
+from airflow_trickle.engine.zset import WEIGHT, checkpointed, net, weigh
 from airflow_trickle.identifiers import quote
 from airflow_trickle.results import Iteration
 
@@ -82,7 +82,7 @@ class Naive:
             for name, column in zip(plain, self.columns[key], strict=True)
         )
         after = self.bench.frame(f"SELECT {typed} FROM ({sql}) AS __trickle_q({', '.join(plain)})")
-        after = after.localCheckpoint(eager=True)
+        after = checkpointed(after)
         moved = net(weigh(after, 1).unionAll(weigh(self.frames[key], -1)))
         changed = moved.agg(F.coalesce(F.sum(F.abs(WEIGHT)), F.lit(0))).collect()[0][0]
         if changed:

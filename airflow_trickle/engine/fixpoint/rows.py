@@ -17,7 +17,7 @@ from airflow_trickle.engine.delta.context import Column
 from airflow_trickle.engine.fetch import fetch, given_back
 from airflow_trickle.engine.fixpoint.rules import Member
 from airflow_trickle.engine.inputs import create_view
-from airflow_trickle.engine.zset import RESERVED, WEIGHT
+from airflow_trickle.engine.zset import RESERVED, WEIGHT, checkpointed
 from airflow_trickle.identifiers import quote
 from airflow_trickle.tuning import tuning
 
@@ -210,7 +210,7 @@ class Rows:
         from pyspark.sql import functions as F
         from pyspark.sql.types import LongType
 
-        kept = frame.select("*", F.lit(rank).cast(LongType()).alias(WEIGHT)).localCheckpoint(eager=True)
+        kept = checkpointed(frame.select("*", F.lit(rank).cast(LongType()).alias(WEIGHT)))
         self.latest = kept.count()
         self._seen = None
         if self.latest:
@@ -222,7 +222,7 @@ class Rows:
         """All rows that came, with their ranks, where some of them went again."""
         from pyspark.sql import functions as F
 
-        kept = frame.localCheckpoint(eager=True)
+        kept = checkpointed(frame)
         found = kept.agg(F.count(F.lit(1)), F.min(WEIGHT), F.max(WEIGHT)).collect()[0]
         self.parts = [Part(self.named(kept), found[1], found[2], found[0])] if found[0] else []
 
@@ -255,7 +255,7 @@ class Rows:
         if len(self.parts) > most:
             smallest = self.smallest()
             sql = " UNION ALL ".join(f"SELECT * FROM {quote(part.view)}" for part in smallest)
-            view = self.named(self.bench.frame(sql).localCheckpoint(eager=True))
+            view = self.named(checkpointed(self.bench.frame(sql)))
             self.put(smallest, view, None)
 
     def smallest(self) -> list[Part]:

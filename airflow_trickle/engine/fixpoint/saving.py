@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from airflow_trickle.engine.fixpoint.checkpoint import Checkpoint
 from airflow_trickle.engine.fixpoint.counted import Counting
 from airflow_trickle.engine.fixpoint.machine import Machine
-from airflow_trickle.engine.zset import WEIGHT
+from airflow_trickle.engine.zset import WEIGHT, checkpointed
 from airflow_trickle.identifiers import quote
 from airflow_trickle.lakehouse.files import spark_pattern
 from airflow_trickle.results import Iteration, Mode
@@ -67,7 +67,7 @@ class MachineSaver:
             if files.get(_PARTS):
                 rows.load(_read(spark, files[_PARTS]))
             if files.get(_GONE):
-                rows.gone.append(rows.named(_read(spark, files[_GONE]).distinct().localCheckpoint(eager=True)))
+                rows.gone.append(rows.named(checkpointed(_read(spark, files[_GONE]).distinct())))
             self._gone[key] = len(rows.gone)
         self.machine.rank = self._upto = found.state["rank"]
         self.machine.consumed = {key: dict(seen) for key, seen in found.state["consumed"].items()}
@@ -118,7 +118,7 @@ class CountingSaver:
             files = found.files.get(key, {})
             for kind in (_PARTS, "last"):
                 if files.get(kind):
-                    frame = _read(spark, files[kind]).localCheckpoint(eager=True)
+                    frame = checkpointed(_read(spark, files[kind]))
                     frame.createOrReplaceTempView(view := bag.bench.new_view())
                     bag.parts.append(view)
         self.moved = set(found.state["moved"])

@@ -25,7 +25,7 @@ from airflow_trickle.engine.fixpoint.system import bag_order
 from airflow_trickle.engine.full import Difference, difference, netted, shaped
 from airflow_trickle.engine.inputs import create_view, read_files
 from airflow_trickle.engine.small_change import SmallChange, fetched, find_places
-from airflow_trickle.engine.zset import FILE, POSITION, WEIGHT
+from airflow_trickle.engine.zset import FILE, POSITION, WEIGHT, checkpointed
 from airflow_trickle.identifiers import fold, quote
 from airflow_trickle.lakehouse.columns import spark_schema
 from airflow_trickle.lakehouse.commit import Target
@@ -87,7 +87,7 @@ class TableChanges:
         columns = solution.columns.get(name)
         if columns is not None:
             # What reads it counts its copies, so it is computed once.
-            frame = frame.toDF(*(column.name for column in columns)).localCheckpoint(eager=True)
+            frame = checkpointed(frame.toDF(*(column.name for column in columns)))
             view = create_view(frame)
             solution.bench.made(view)
             self._states[name] = Views(view, view, None)
