@@ -19,10 +19,8 @@ from airflow_trickle.algebra.tokens import check_statement
 _SPARK = Dialect.get_or_raise("spark")
 #: Long enough that sqlglot hands back all the text before an error, which tells its exact place.
 _WHOLE_TEXT = 1 << 40
-#: The templates of dbt and Jinja; the table of ``ref`` and ``source``.
-_TEMPLATE = re.compile(
-    r"\{\{\s*(?:(?:ref|source)\s*\([^)]*?['\"](?P<table>\w+)['\"]\s*\))?|\{%",
-)
+#: How dbt names a table.
+_REF = re.compile(r"\{\{\s*(?:ref|source)\s*\([^)]*?['\"](?P<table>\w+)['\"]\s*\)\s*\}\}")
 #: What a parsed query may be.
 QUERIES = (exp.Select, exp.SetOperation, exp.Subquery, exp.Values)
 #: Behind WITH, the words of something else than a list of CTEs.
@@ -72,14 +70,11 @@ def _parse(text: str, tokens: list[Token]) -> exp.Expr | QueryProblem:
 
 
 def _template(text: str, tokens: Sequence[Token]) -> QueryProblem | None:
-    """Refuses a template of dbt or Jinja, which nobody fills in here: the braces are not Spark's."""
-    braces = (TokenType.L_BRACE, TokenType.BLOCK_START)
-    start = next((token.start for token in tokens if token.token_type in braces), None)
-    if start is None or (found := _TEMPLATE.match(text, start)) is None:
+    """Refuses dbt's ``ref`` and ``source``, which nobody fills in here: dependencies are found in plain names."""
+    start = next((token.start for token in tokens if token.token_type is TokenType.L_BRACE), None)
+    if start is None or (found := _REF.match(text, start)) is None:
         return None
-    named = found["table"]
-    hint = f"Write the plain name: {named}." if named else "Write plain SQL; dependencies are found in it."
-    return QueryProblem(start, "templates such as {{ … }} are not filled in here.", hint)
+    return QueryProblem(start, f"{found[0]} is a template, and nothing fills it in.", f"Write {found['table']}.")
 
 
 def _tell_names(tokens: Sequence[Token]) -> None:

@@ -288,10 +288,11 @@ class SparkProvider:
     @property
     def version(self) -> str | None:
         """The version of Spark, if that can be told without connecting."""
-        if self._version is None and self._session is not None:
+        if self._session is not None and self._version is None:
+            # Of the embedded one too: a server that others use may be older than what is installed.
             self._version = str(self._session.version)
         if self._version is None and self.target is not None and self.target.kind == "embedded":
-            self._version = importlib.metadata.version("pyspark")
+            return importlib.metadata.version("pyspark")
         return self._version
 
     def meaning(self, version: str) -> dict[str, str]:
@@ -345,6 +346,7 @@ class SparkProvider:
             close(session)
             # A session that was closed cannot be opened again under its old name.
             self._session_id = str(uuid.uuid4())
+            self._version = None
 
     def __enter__(self) -> SparkProvider:
         return self

@@ -208,8 +208,11 @@ def table(options):
         ),
         (
             top("schedule: 5 minutes"),
-            "p.yaml:2:11: the schedule '5 minutes' is not one: a cron expression has five fields, this "
-            "has 2. "
+            f"p.yaml:2:11: 'schedule' is the text '5 minutes', but must be {SCHEDULES}. Did you mean 5m?",
+        ),
+        (
+            top("schedule: 5 weeks"),
+            "p.yaml:2:11: the schedule '5 weeks' is not one: a cron expression has five fields, this has 2. "
             f"Give {SCHEDULES}.",
         ),
         (

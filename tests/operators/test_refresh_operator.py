@@ -112,6 +112,7 @@ RETRIED = {
     errors.LeaseHeld: True,
     errors.SparkUnavailable: True,
     errors.RefreshFailed: True,
+    errors.QueryRejected: False,
     errors.CaptureFailed: True,
     errors.SettingsError: False,
     errors.SourceMissing: False,

@@ -123,7 +123,8 @@ CASES = {
     ),
     "a mode that is none": (
         f"{HEAD}stream_tables:\n  a: {{query: SELECT x FROM edges, refresh_mode: INCREMENTAL}}\n",
-        "p.yaml:4:49: stream table 'a': 'refresh_mode' is the text 'INCREMENTAL', but must be AUTO, FULL or DIFFERENTIAL.",
+        "p.yaml:4:49: stream table 'a': 'refresh_mode' is the text 'INCREMENTAL', but must be AUTO, FULL or DIFFERENTIAL. "
+        "Did you mean DIFFERENTIAL?",
     ),
     "DIFFERENTIAL where it cannot be": (
         f"{HEAD}stream_tables:\n  a: {{query: SELECT x FROM edges LIMIT 3, refresh_mode: DIFFERENTIAL}}\n",
@@ -157,9 +158,9 @@ CASES = {
     ),
     "a schedule that is not one": (
         f"{HEAD}schedule: 5 minutes\nstream_tables:\n  a: {{query: SELECT x FROM edges}}\n",
-        "p.yaml:3:11: the schedule '5 minutes' is not one: a cron expression has five fields, this has 2. Give a duration "
-        "(30s, 5m, 1h30m, 1d), a cron expression of five fields (*/5 * * * *), or one of @hourly, @daily, @weekly, "
-        "@monthly, @quarterly, @yearly, or asset.",
+        "p.yaml:3:11: 'schedule' is the text '5 minutes', but must be a duration (30s, 5m, 1h30m, 1d), a cron expression "
+        "of five fields (*/5 * * * *), or one of @hourly, @daily, @weekly, @monthly, @quarterly, @yearly, or asset. Did "
+        "you mean 5m?",
     ),
 }
 
