@@ -64,5 +64,11 @@ def is_performance(key: str) -> bool:
 
 
 def may_decide_meaning(key: str) -> bool:
-    """Whether a setting may decide what rows a query gives."""
-    return key.startswith("spark.sql.") and not is_performance(key)
+    """Whether a setting may decide what rows a query gives.
+
+    Not those of Spark's own catalogs: a query reads our views alone, and they may hold credentials.
+
+    >>> may_decide_meaning("spark.sql.timestampType"), may_decide_meaning("spark.sql.catalog.prod.credential")
+    (True, False)
+    """
+    return key.startswith("spark.sql.") and not key.startswith("spark.sql.catalog.") and not is_performance(key)

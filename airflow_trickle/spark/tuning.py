@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from airflow_trickle.definition.source_options import looks_secret
 from airflow_trickle.definition.spark_settings import may_decide_meaning
 from airflow_trickle.spark.meaning import CHOSEN_MEANING, FIXED_MEANING, NEVER_SET
 
@@ -53,7 +54,12 @@ def chosen_settings(wanted: Mapping[str, str]) -> dict[str, str]:
     >>> chosen_settings({"spark.executor.memory": "4g", "spark.sql.session.timeZone": "Europe/Berlin"})
     {'spark.sql.session.timeZone': 'Europe/Berlin'}
     """
-    return {key: value for key, value in sorted(wanted.items()) if may_decide_meaning(key) and _may_be_set(key)}
+    return {
+        key: value
+        for key, value in sorted(wanted.items())
+        # They are written down beside the rows: nothing that looks like a secret.
+        if may_decide_meaning(key) and _may_be_set(key) and not looks_secret(key, value)
+    }
 
 
 #: Of an application that is submitted, as long as the connection does not say otherwise.

@@ -67,3 +67,14 @@ def test_a_connection_cannot_switch_off_what_keeps_rows_right() -> None:
     assert settings["spark.sql.session.timeZone"] == "Europe/Amsterdam"
     assert settings["spark.sql.shuffle.partitions"] == "7"
     assert settings.keys() >= SESSION_SETTINGS.keys()
+
+
+def test_no_secret_of_a_connection_is_written_down_with_the_rows() -> None:
+    from airflow_trickle.spark.tuning import chosen_settings
+
+    wanted = {
+        "spark.sql.catalog.prod.credential": "id:hidden",
+        "spark.sql.my.password": "hidden",
+        "spark.sql.timestampType": "TIMESTAMP_NTZ",
+    }
+    assert chosen_settings(wanted) == {"spark.sql.timestampType": "TIMESTAMP_NTZ"}
