@@ -92,6 +92,10 @@ class CommitConflict(TrickleError):
         super().__init__(message)
 
 
+class StagedFilesMissing(CommitConflict):
+    """Files that were about to be published are gone; nothing was published: the next attempt writes them again."""
+
+
 class LeaseHeld(TrickleError):
     """Another process refreshes this table at the moment: wait for it, then try again."""
 

@@ -73,6 +73,12 @@ _OPTIONS: dict[str, dict[str, Any]] = {
         "True",
         "Have a scheduler with LocalExecutor load once what every task would load anew, some seconds each.\n",
     ),
+    "allow_code_in_queries": _option(
+        "boolean",
+        "False",
+        "Let queries run methods of Java (reflect, java_method, try_reflect) and scripts (TRANSFORM … USING) on the\n"
+        "machine of Spark. Whoever writes a query can then do there whatever Spark may.\n",
+    ),
 }
 
 _CONNECTION_TYPE: dict[str, Any] = {
@@ -134,7 +140,8 @@ def get_provider_info() -> dict[str, Any]:
         ],
         "config": {
             "trickle": {
-                "description": "Stream tables; a pipeline may override each of these but `strict` and `preload`.\n",
+                "description": "Stream tables; a pipeline may override each of these but `strict`, `preload` and "
+                "`allow_code_in_queries`.\n",
                 "options": _OPTIONS,
             }
         },

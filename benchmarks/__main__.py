@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from benchmarks import analysis, commits, differential, growth, idle, orchestration, parsing, recursion
+from benchmarks import analysis, commits, differential, growth, idle, memory, orchestration, parsing, recursion
 
 PARTS = {
     "analysis": analysis.main,
@@ -13,6 +13,7 @@ PARTS = {
     "commits": commits.main,
     "differential": differential.main,
     "growth": growth.main,
+    "memory": memory.main,
     "recursion": recursion.main,
     "orchestration": orchestration.main,
 }

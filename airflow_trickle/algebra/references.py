@@ -11,6 +11,7 @@ from typing import Any
 from sqlglot import Token, TokenType, exp
 
 from airflow_trickle.algebra.building import offset_of
+from airflow_trickle.algebra.code_execution import code_in_query
 from airflow_trickle.algebra.functions import BARE
 from airflow_trickle.algebra.nodes import Node, Opaque, Scan
 from airflow_trickle.algebra.parsing import QUERIES, Statement, parse_statement
@@ -65,6 +66,8 @@ class ParsedQuery:
     #: Functions whose answer is not given by their arguments, in the order of the text.
     doubts: tuple[Doubt, ...] = ()
     problems: tuple[QueryProblem, ...] = ()
+    #: What runs code on the machine of Spark: a problem, unless an operator allows it.
+    code: tuple[QueryProblem, ...] = ()
     #: What the parser made of it, for those who look closer.
     statement: Statement | None = field(default=None, repr=False, compare=False)
 
@@ -78,7 +81,9 @@ def parse_query(text: str) -> ParsedQuery:
     statement = parse_statement(text)
     if isinstance(statement, QueryProblem):
         return ParsedQuery(problems=(statement,))
-    return replace(_Reader(statement.text).read(statement.tree, statement.tokens), statement=statement)
+    # Before the reader, which may change the tree.
+    code = code_in_query(statement.tokens, statement.tree)
+    return replace(_Reader(statement.text).read(statement.tree, statement.tokens), code=code, statement=statement)
 
 
 def fingerprint(parsed: ParsedQuery, identifiers: Iterable[str]) -> str:

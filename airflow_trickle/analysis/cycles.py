@@ -136,7 +136,7 @@ class _Cycle:
                 message = f"{whose} and has refresh_mode: FULL, but {only}."
                 yield Problem(node.table.at, message, "Set refresh_mode: DIFFERENTIAL, or leave it out.")
                 continue
-            for obstacle in node.obstacles[:1]:
+            for obstacle in [one for one in node.obstacles if one.in_cycles][:1]:
                 message = f"{whose}, and {only}, but {obstacle.why}."
                 yield Problem(node.table.sql.position(obstacle.offset), message, "Take that out of its query.")
 

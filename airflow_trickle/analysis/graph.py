@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from airflow_trickle.algebra.references import ParsedQuery, parse_query
+from airflow_trickle.algebra.syntax import QueryProblem
 from airflow_trickle.analysis.edges import Edge, edges_of
 from airflow_trickle.analysis.modes import Obstacle, is_recursive, obstacles_of_query
 from airflow_trickle.analysis.names import Known, Names, StreamTables, UnknownName, written
@@ -37,7 +38,12 @@ class Node:
 
 
 def read_nodes(
-    pipelines: Sequence[PipelineDef], context: Sequence[PipelineDef], unreadable: Iterable[str], problems: Problems
+    pipelines: Sequence[PipelineDef],
+    context: Sequence[PipelineDef],
+    unreadable: Iterable[str],
+    problems: Problems,
+    *,
+    allow_code: bool = False,
 ) -> dict[str, Node]:
     """Parses every query once and resolves its names; the tables by folded identifier, in the order of files.
 
@@ -46,6 +52,7 @@ def read_nodes(
         context: Those beside them, which may be other versions of the same.
         unreadable: Files that may define more tables, but could not be read.
         problems: Fills with what is wrong.
+        allow_code: Whether queries may run methods of Java and scripts.
     """
     everywhere = StreamTables((*pipelines, *context), unreadable)
     nodes: dict[str, Node] = {}
@@ -54,6 +61,8 @@ def read_nodes(
         found = problems.setdefault(pipeline.file, [])
         for table in pipeline.tables:
             node = _node(pipeline.file, table, names, found)
+            if not allow_code:
+                found.extend(_told(table, node.query.code))
             # Of two tables with one identifier the first counts; that there are two is told below.
             nodes.setdefault(node.key, node)
     _check_pipeline_names(pipelines, problems)
@@ -64,8 +73,7 @@ def read_nodes(
 def _node(file: str, table: TableDef, names: Names, problems: list[Problem]) -> Node:
     query = parse_query(table.sql.text)
     whose = f"stream table '{table.name}': "
-    for found in query.problems:
-        problems.append(Problem(table.sql.position(found.offset), whose + found.message, found.hint))
+    problems.extend(_told(table, query.problems))
     reads: list[Known | None] = []
     for ref in query.references:
         try:
@@ -86,6 +94,11 @@ def _node(file: str, table: TableDef, names: Names, problems: list[Problem]) -> 
     )
     problems.extend(_qualified_columns(node))
     return node
+
+
+def _told(table: TableDef, found: Iterable[QueryProblem]) -> Iterable[Problem]:
+    for one in found:
+        yield Problem(table.sql.position(one.offset), f"stream table '{table.name}': {one.message}", one.hint)
 
 
 def _qualified_columns(node: Node) -> Iterable[Problem]:

@@ -11,6 +11,7 @@ from airflow_trickle.algebra.references import ParsedQuery
 from airflow_trickle.algebra.survey import Doubt
 from airflow_trickle.analysis.monotonicity import self_reference
 from airflow_trickle.blocks.check import checked
+from airflow_trickle.blocks.repeatable import require_repeatable_inside
 from airflow_trickle.blocks.shapes import NotInBlocks
 
 #: Why a query is refreshed from changes.
@@ -23,6 +24,8 @@ class Obstacle:
 
     offset: int
     why: str
+    #: Whether a table of a cycle, which is brought to its fixed point as a whole, is kept from that too.
+    in_cycles: bool = True
 
 
 @dataclass(frozen=True)
@@ -58,7 +61,7 @@ def chances_of(tree: Node | None, doubts: Iterable[Doubt] = ()) -> tuple[Obstacl
 
 
 def obstacles_of_query(query: ParsedQuery) -> tuple[Obstacle, ...]:
-    """The same for a whole query; of one without, whether its text can be taken apart into blocks.
+    """The same for a whole query; of one without, whether its text can be taken apart, and comes out the same again.
 
     >>> from airflow_trickle.algebra.references import parse_query
     >>> [one.why for one in obstacles_of_query(parse_query("SELECT * FROM a NATURAL JOIN b"))]
@@ -68,9 +71,15 @@ def obstacles_of_query(query: ParsedQuery) -> tuple[Obstacle, ...]:
     if found or query.statement is None or query.problems:
         return found
     try:
-        checked(query.statement, recursion=True)
+        blocks, parts = checked(query.statement, recursion=True)
     except NotInBlocks as error:
         return (Obstacle(error.offset, error.why),)
+    if is_recursive(query.tree):
+        return ()
+    try:
+        require_repeatable_inside(blocks, parts)
+    except NotInBlocks as error:
+        return (Obstacle(error.offset, error.why, in_cycles=False),)
     return ()
 
 

@@ -55,7 +55,8 @@ def analyse(project: Project, settings: Settings) -> Analysis:
     unreadable = project.broken_files - {pipeline.file for pipeline in project.pipelines}
     problems: Problems = {one.pipeline.file: list(one.problems) for one in expanded}
     count = len(project.pipelines)
-    nodes = read_nodes(pipelines[:count], pipelines[count:], unreadable, problems)
+    allow_code = settings.allow_code_in_queries
+    nodes = read_nodes(pipelines[:count], pipelines[count:], unreadable, problems, allow_code=allow_code)
     check_captures(pipelines[:count], pipelines[count:], problems)
     reads = {key: tuple(node.edges) for key, node in nodes.items()}
     order = components(reads)

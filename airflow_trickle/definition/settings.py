@@ -34,6 +34,8 @@ class Settings:
     strict: bool = False
     #: Have Airflow load once, before it forks, what every task would load anew.
     preload: bool = True
+    #: Let queries run methods of Java and scripts on the machine of Spark; an operator's choice, never a pipeline's.
+    allow_code_in_queries: bool = False
 
 
 def load_settings(environ: Mapping[str, str] | None = None) -> Settings:
@@ -154,5 +156,6 @@ _READERS: dict[str, Callable[[str], Any]] = {
     "spark_conn_id": _name,
     "strict": _truth,
     "preload": _truth,
+    "allow_code_in_queries": _truth,
 }
 assert set(_READERS) == {field.name for field in fields(Settings)}  # noqa: S101  a slip of ours, not of the user

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import islice
 from typing import Protocol
 
 from airflow_trickle.errors import Position
@@ -87,57 +89,83 @@ def offset_of(text: str, line: int, column: int) -> int:
     >>> offset_of("SELECT 1\\nFROM a", 2, 6)
     14
     """
-    starts = _line_starts(text)
+    starts = line_starts(text)
     return starts[max(0, min(line, len(starts)) - 1)] + column - 1
 
 
 # A file with many errors is asked for many places, so its lines are counted once.
 @lru_cache(maxsize=32)
-def _line_starts(source: str) -> list[int]:
+def line_starts(source: str) -> list[int]:
+    """Where the lines of a text begin."""
     return [0, *(found.end() for found in _LINE.finditer(source))]
 
 
 def _place(source: str, index: int, file: str) -> Position:
-    starts = _line_starts(source)
+    starts = line_starts(source)
     line = bisect_right(starts, index)
     return Position(file, line, index - starts[line - 1] + 1)
 
 
+def literal_lines(text: str, scalar: Scalar) -> list[tuple[int, int, int, int]] | None:
+    """Of a text behind '|': start, end, line and column of each line; None if it is not laid out so plainly."""
+    if scalar.style != "|" or "\r" in scalar.source:
+        return None
+    source, starts = scalar.source, line_starts(scalar.source)
+    number = bisect_right(starts, _begin(scalar)) - 1
+    found, offset = [], 0
+    for line in text.split("\n"):
+        if line.strip():
+            end = starts[number + 1] - 1 if number + 1 < len(starts) else len(source.rstrip("\n"))
+            if number >= len(starts) or not source[starts[number] : end].endswith(line):
+                return None
+            found.append((offset, offset + len(line), number + 1, end - len(line) - starts[number] + 1))
+        offset, number = offset + len(line) + 1, number + 1
+    return found
+
+
+def indexes(text: str, scalar: Scalar) -> list[int]:
+    """The index in the file of every character of a text, as far as they can be told."""
+    return list(_aligned(text, scalar))
+
+
 def _align(text: str, offset: int, scalar: Scalar) -> int:
-    """The index in the file of the character at ``offset``, found by reading both side by side.
+    """The index in the file of the character at ``offset``."""
+    good = _begin(scalar)
+    for good in islice(_aligned(text, scalar), offset + 1):  # noqa: B007 - the last one counts
+        pass
+    return good
+
+
+def _aligned(text: str, scalar: Scalar) -> Iterator[int]:
+    """The index in the file of each character, found by reading both side by side.
 
     YAML changes only blanks (indentation, folding) and what it escapes, so every other character of
-    the text is met in the file in the same order.
+    the text is met in the file in the same order. Where it is not, the last sure place is the last.
     """
     source, style = scalar.source, scalar.style
     at = _begin(scalar)
-    good = at
-    for index, character in enumerate(text[: offset + 1]):
+    for character in text:
         if character in _BLANK:
             if style == '"' and _joins(source, at):
                 at = _skip(source, at, style)
-            good = at
+            yield at
             if style == '"' and source[at : at + 1] == "\\":
                 at += _escape(source, at)
             else:
                 at += source[at : at + 1] == character
             continue
         at = _skip(source, at, style)
-        if at >= len(source):
-            return good
-        width = _width(source, at, style, character)
+        width = _width(source, at, style, character) if at < len(source) else 0
         if width == 0:
             # Not what was expected: the last sure place is better than a wrong one.
-            return good
-        good = at
-        if index < offset:
-            at += width
-    return good
+            return
+        yield at
+        at += width
 
 
 def _begin(scalar: Scalar) -> int:
     """The index of the first character behind the opening quote or the line of the block's '|'."""
-    index = _line_starts(scalar.source)[scalar.line] + scalar.column
+    index = line_starts(scalar.source)[scalar.line] + scalar.column
     # An anchor or a tag before the text counts as its beginning.
     index = _PROPERTIES.match(scalar.source, index).end()  # type: ignore[union-attr]  # may be empty
     if scalar.style in ("|", ">"):

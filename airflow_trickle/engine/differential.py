@@ -23,6 +23,7 @@ from airflow_trickle.lakehouse.commit import Target
 from airflow_trickle.lakehouse.deletes import total_size
 from airflow_trickle.plan.steps import TableStep
 from airflow_trickle.spark.active import configured
+from airflow_trickle.spark.tuning import session_conf
 from airflow_trickle.tuning import tuning
 
 if TYPE_CHECKING:
@@ -74,8 +75,10 @@ class ChangeFinder:
         Raises:
             NotInBlocks: the query cannot be refreshed from changes.
         """
-        read = sum(one.after.size for one in self.inputs.values()) + total_size(self.held)
-        if not self.bench.small or read > _LITTLE_TO_READ:
+        inputs = sum(one.after.size for one in self.inputs.values())
+        # Of small inputs, the session does not adapt its plans anyway.
+        plain = session_conf(inputs)["spark.sql.adaptive.enabled"] == "false"
+        if plain or not self.bench.small or inputs + total_size(self.held) > _LITTLE_TO_READ:
             return self._find()
         with configured(self.spark, {"spark.sql.adaptive.enabled": "false"}, put_back=True):
             return self._find()

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
+from airflow_trickle.engine.places import place_of
 from airflow_trickle.errors import (
     QueryRejected,
     RefreshFailed,
@@ -86,9 +87,9 @@ def translate(error: Exception, step: TableStep, place: str, done: str = "refres
         )
     rejected = _is_analysis(error)
     what = "Spark does not accept its query" if rejected else "its query failed on Spark"
+    at = place_of(error, step) or step.declared_at
     return (QueryRejected if rejected else RefreshFailed)(
-        f"{step.declared_at}: stream table '{step.name}' was not {done}: {what}: {first_lines(text, 3)} "
-        f"Nothing was published."
+        f"{at}: stream table '{step.name}' was not {done}: {what}: {first_lines(text, 3)} Nothing was published."
     )
 
 

@@ -12,6 +12,7 @@ from airflow_trickle.engine.outcome import Outcome
 from airflow_trickle.engine.publishing import AT_ONCE
 from airflow_trickle.lakehouse import staging as stagings
 from airflow_trickle.lakehouse.catalog import Lakehouse, Unseen
+from airflow_trickle.lakehouse.files import missing
 from airflow_trickle.lakehouse.leases import Lease, holding, require
 from airflow_trickle.lakehouse.prepared import read_prepared, write_prepared
 from airflow_trickle.plan.steps import TableStep
@@ -85,11 +86,15 @@ class GroupPublishing:
 
 
 def _is_there(lake: Lakehouse, identifier: str, said: Mapping[str, object]) -> bool:
-    """Whether what was staged was not discarded since."""
-    place = said["staging"]
+    """Whether what was staged was not discarded since, and none of its files is gone."""
+    place, written = said["staging"], said.get("written")
     if not isinstance(place, list):
         return True
-    return any(record.staging_id == place[0] for record in stagings.leftovers(lake, identifier=identifier))
+    if not isinstance(written, list):
+        return False  # an earlier version did not note what it wrote
+    if all(record.staging_id != place[0] for record in stagings.leftovers(lake, identifier=identifier)):
+        return False
+    return not missing(lake.io({}, place[1]), written)
 
 
 def staged_tables(lake: Lakehouse, tick: Tick, identifiers: Collection[str]) -> list[str]:

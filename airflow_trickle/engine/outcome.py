@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -66,10 +66,25 @@ class Outcome:
     passes: Passes | None = None
     unneeded: Unneeded = Unneeded()
 
+    @property
+    def place(self) -> Staging | None:
+        """Where its files were written, if any were."""
+        return self.staged.staging if self.staged is not None else self.staging
+
+    @property
+    def written(self) -> tuple[str, ...]:
+        """Every file that its commit makes count: those of its snapshot, and what is kept beside the table."""
+        place, kept = self.place, self.status.get("kept")
+        if place is None:
+            return ()
+        beside = json.loads(kept)["files"] if kept is not None else ()
+        # What an earlier refresh has kept has another id in its name.
+        new = [file for file in beside if place.staging_id in file]
+        return tuple(dict.fromkeys((*(self.staged.written if self.staged is not None else ()), *new)))
+
     def as_json(self) -> str:
         """The outcome as text for a state table."""
-        staged = self.staged
-        place = staged.staging if staged is not None else self.staging
+        staged, place = self.staged, self.place
         return json.dumps(
             {
                 "pipeline": self.pipeline,
@@ -81,6 +96,7 @@ class Outcome:
                 "location": staged.location if staged is not None else None,
                 "snapshot_id": staged.snapshot_id if staged is not None else None,
                 "staging": None if place is None else [place.staging_id, place.table_location, place.spark],
+                "written": list(self.written),
                 "unit": self.passes.unit if self.passes is not None else None,
                 "trace": [one.model_dump() for one in self.passes.trace] if self.passes is not None else [],
                 "files": self.unneeded.files,
@@ -107,7 +123,8 @@ def outcome_from_json(lake: Lakehouse, identifier: str, tick_id: str, text: str)
     if said["location"] is not None and staging is not None:
         location, snapshot = said["location"], said["snapshot_id"]
         table = lake.table_at(identifier, location)
-        staged, staging = Staged(identifier, staging, said["expected"], location, snapshot, table), None
+        written = tuple(said["written"])
+        staged, staging = Staged(identifier, staging, said["expected"], location, snapshot, table, written), None
     trace = tuple(Iteration(**one) for one in said["trace"])
     return Outcome(
         identifier=identifier,
@@ -135,14 +152,19 @@ def commit_outcomes(
 
     Raises:
         CommitConflict: a table was changed or taken over by somebody else meanwhile; nothing was published.
+        StagedFilesMissing: a file that would count is gone; nothing was published.
     """
+    for outcome in outcomes:
+        if outcome.staged is None and outcome.staging is not None:
+            stagings.require_files(lake, outcome.identifier, outcome.staging, outcome.written)
 
     def noted(connection: Connection) -> None:
         for outcome in sorted(outcomes, key=lambda one: one.identifier):
             _note(lake, connection, outcome, leases[outcome.identifier])
         also(connection)
 
-    commit(lake, [one.staged for one in outcomes if one.staged is not None], noted)
+    staged = [replace(one.staged, written=one.written) for one in outcomes if one.staged is not None]
+    commit(lake, staged, noted)
     for outcome in outcomes:
         forget_unneeded(lake, outcome)
 

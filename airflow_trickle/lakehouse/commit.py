@@ -9,6 +9,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from contextvars import copy_context
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,7 +19,7 @@ from pyiceberg.io.pyarrow import parquet_file_to_data_file
 from pyiceberg.manifest import DataFile
 from pyiceberg.partitioning import UNPARTITIONED_PARTITION_SPEC, PartitionSpec
 from pyiceberg.schema import Schema
-from pyiceberg.table import StagedTable, Table, Transaction
+from pyiceberg.table import StagedTable, Table, TableProperties, Transaction
 from pyiceberg.table.locations import load_location_provider
 from pyiceberg.table.name_mapping import create_mapping_from_schema
 from pyiceberg.table.snapshots import Operation
@@ -30,14 +31,15 @@ from pyiceberg.table.update import (
     SetDefaultSpecUpdate,
     SetPropertiesUpdate,
 )
+from pyiceberg.utils.properties import property_as_bool
 from sqlalchemy import Connection, select, update
 from sqlalchemy import insert as sql_insert
 from sqlalchemy.exc import IntegrityError
 
-from airflow_trickle.errors import CommitConflict, UnsupportedTable
+from airflow_trickle.errors import CommitConflict, TrickleError, UnsupportedTable
 from airflow_trickle.lakehouse.catalog import CATALOG_ROWS, Lakehouse, split_identifier
 from airflow_trickle.lakehouse.columns import has_collections, same_columns
-from airflow_trickle.lakehouse.files import make_durable, reported
+from airflow_trickle.lakehouse.files import delete_files, make_durable, reported
 from airflow_trickle.lakehouse.partition_values import partition_of
 from airflow_trickle.lakehouse.partitions import Layout, same_parts
 from airflow_trickle.lakehouse.positions import check_deletes
@@ -48,7 +50,7 @@ from airflow_trickle.lakehouse.producers import (
     ReplaceProducer,
 )
 from airflow_trickle.lakehouse.snapshots import files_of
-from airflow_trickle.lakehouse.staging import Staging, finish
+from airflow_trickle.lakehouse.staging import Staging, finish, require_files
 
 NAME_MAPPING = "schema.name-mapping.default"
 
@@ -65,6 +67,9 @@ _PROPERTIES = {
     # One manifest a tick adds up: let pyiceberg merge them.
     "commit.manifest-merge.enabled": "true",
     "commit.manifest.min-count-to-merge": "20",
+    # One metadata file a tick adds up too; who has just looked up a table still finds its file for 20 commits.
+    TableProperties.METADATA_DELETE_AFTER_COMMIT_ENABLED: "true",
+    TableProperties.METADATA_PREVIOUS_VERSIONS_MAX: "20",
 }
 
 
@@ -107,6 +112,8 @@ class Staged:
     location: str
     snapshot_id: int
     table: Table = field(compare=False, repr=False)
+    #: Every file that was written for it, and that its commit makes visible.
+    written: tuple[str, ...] = ()
 
 
 def new_target(
@@ -178,10 +185,12 @@ def stage(
     removed: Sequence[DataFile],
     summary: Mapping[str, str],
     deletes: Sequence[DataFile] = (),
+    beside: Sequence[str] = (),
 ) -> Staged:
     """Write manifests and metadata of a table's next state; nothing is visible yet.
 
-    ``deletes`` are what `positions.write_position_deletes` made, for files that stay or for new ones.
+    ``deletes`` are what `positions.write_position_deletes` made, for files that stay or for new ones; ``beside`` are
+    further files that the snapshot names.
     """
     transaction = _transaction(target)
     producer = _producer(target, staging, transaction, added, removed, deletes, summary)
@@ -195,8 +204,9 @@ def stage(
         )
         location = metadata_location(target, staged, staging)
         lake.catalog._write_metadata(staged.metadata, staged.io, location)
-        written = [*producer._written_manifests, *producer._written_manifest_lists, location]
-        make_durable(staged.io, [*(file.file_path for file in (*added, *deletes)), *written])
+        metadata = [*producer._written_manifests, *producer._written_manifest_lists, location]
+        written = [*(file.file_path for file in (*added, *deletes)), *metadata]
+        make_durable(staged.io, written)
     return Staged(
         identifier=target.identifier,
         staging=staging,
@@ -204,6 +214,7 @@ def stage(
         location=location,
         snapshot_id=producer.snapshot_id,
         table=lake.table_at(target.identifier, location),
+        written=(*written, *beside),
     )
 
 
@@ -290,13 +301,35 @@ def commit(
 
     Raises:
         CommitConflict: a table was changed by somebody else since it was read; it is named.
+        StagedFilesMissing: a file that would become visible is gone; it is named.
     """
+    # Before the transaction, which is to be short: it refuses what was discarded by its staging record.
+    for table in staged:
+        require_files(lake, table.identifier, table.staging, table.written)
     with lake.database.transaction() as connection:
         # In one order everywhere: two commits that overlap wait for each other, never in a circle.
         for table in sorted(staged, key=lambda item: item.identifier):
             _flip(lake, connection, table)
             finish(lake, connection, table.staging)
         also(connection)
+    for table in staged:
+        # The commit counts, whatever becomes of these files.
+        with suppress(TrickleError, OSError):
+            _delete_old_metadata(lake, table)
+
+
+def _delete_old_metadata(lake: Lakehouse, staged: Staged) -> None:
+    """Remove the metadata files that a commit has dropped from the table's log, if the table says so."""
+    new = staged.table.metadata
+    if staged.expected is None:
+        return
+    if not property_as_bool(new.properties, TableProperties.METADATA_DELETE_AFTER_COMMIT_ENABLED, False):
+        return
+    before = lake.table_at(staged.identifier, staged.expected).metadata
+    kept = {entry.metadata_file for entry in new.metadata_log} | {staged.expected, staged.location}
+    own = f"{new.location.rstrip('/')}/"
+    gone = {entry.metadata_file for entry in before.metadata_log} - kept
+    delete_files(staged.table.io, sorted(path for path in gone if path.startswith(own)))
 
 
 def _flip(lake: Lakehouse, connection: Connection, table: Staged) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url, text
@@ -15,6 +15,9 @@ from airflow_trickle.errors import CatalogUnavailable
 
 #: Writers of SQLite queue on one lock; a commit holds it for milliseconds, so a minute is plenty.
 SQLITE_BUSY_SECONDS = 60
+
+#: A PostgreSQL that does not take a connection within this time is away; without it a silent one is waited for minutes.
+CONNECT_SECONDS = 10
 
 
 class Database:
@@ -28,7 +31,7 @@ class Database:
         self.catalog = catalog
         self.url = _parse(uri, catalog)
         try:
-            self.engine = create_engine(self.url, pool_pre_ping=True)
+            self.engine = create_engine(self.url, pool_pre_ping=True, connect_args=_connect_args(self.url))
         except (NoSuchModuleError, ModuleNotFoundError) as error:
             raise CatalogUnavailable(
                 f"{self.where}: its database driver is not installed ({error}). "
@@ -95,6 +98,15 @@ class Database:
         self.engine.dispose()
 
 
+def _connect_args(url: URL) -> dict[str, Any]:
+    """A server that does not answer is given up after a while; a time in the address itself wins."""
+    if url.get_backend_name() != "postgresql" or "connect_timeout" in url.query:
+        return {}
+    # Only these take the settings of libpq.
+    libpq = url.get_driver_name() in ("psycopg2", "psycopg")
+    return {"connect_timeout": CONNECT_SECONDS} if libpq else {}
+
+
 def _parse(uri: str, catalog: str) -> URL:
     try:
         return make_url(uri)
@@ -133,7 +145,9 @@ def _sqlite_scope(connection: Connection) -> Iterator[None]:
     try:
         yield
     except BaseException:
-        connection.exec_driver_sql("ROLLBACK")
+        # The first error is the one to tell: a disk that failed may refuse this too, or has undone all by itself.
+        with suppress(DBAPIError):
+            connection.exec_driver_sql("ROLLBACK")
         raise
     connection.exec_driver_sql("COMMIT")
 
@@ -158,9 +172,14 @@ def _use_wal(cursor: sqlite3.Cursor) -> None:
     deadline = time.monotonic() + SQLITE_BUSY_SECONDS
     while True:
         try:
-            cursor.execute("PRAGMA journal_mode=WAL")
-            return
+            mode = cursor.execute("PRAGMA journal_mode=WAL").fetchone()[0]
+            break
         except sqlite3.OperationalError as error:
             if "locked" not in str(error) or time.monotonic() > deadline:
                 raise
             time.sleep(0.02)
+    if mode != "wal":
+        raise CatalogUnavailable(
+            f"The SQLite database of the catalog cannot keep a write-ahead log: its journal mode stays '{mode}', so "
+            f"readers and writers would block each other. Put the file on a local disk, or use PostgreSQL."
+        )

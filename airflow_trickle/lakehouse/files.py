@@ -67,6 +67,19 @@ def exists(io: FileIO, location: str) -> bool:
     return bool(filesystem.get_file_info(path).type != FileType.NotFound)
 
 
+def missing(io: FileIO, locations: Iterable[str]) -> list[str]:
+    """Of some files, those that are not there; one look at each, the files of a file system in one request."""
+    by_system: dict[int, tuple[FileSystem, list[tuple[str, str]]]] = {}
+    for location in locations:
+        filesystem, path = resolve(io, location)
+        by_system.setdefault(id(filesystem), (filesystem, []))[1].append((location, path))
+    gone = []
+    for filesystem, places in by_system.values():
+        infos: list[FileInfo] = filesystem.get_file_info([path for _, path in places])
+        gone += [place for (place, _), info in zip(places, infos, strict=True) if info.type != FileType.File]
+    return gone
+
+
 def make_durable(io: FileIO, locations: Iterable[str]) -> None:
     """Wait until files on a local disk would survive a power cut; a bucket needs no such thing.
 

@@ -6,6 +6,7 @@ still nobody else gets it, until the tick gives the claim back or gives no sign 
 
 from __future__ import annotations
 
+import logging
 import os
 import socket
 import threading
@@ -22,10 +23,12 @@ import psutil
 from sqlalchemy import Connection, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
-from airflow_trickle.errors import CommitConflict, LeaseHeld, TrickleError
+from airflow_trickle.errors import CommitConflict, LeaseHeld
 from airflow_trickle.lakehouse.catalog import Lakehouse
 from airflow_trickle.lakehouse.tables import leases
 from airflow_trickle.tuning import tuning
+
+log = logging.getLogger("airflow_trickle")
 
 #: A tick whose tasks stopped coming is believed dead after this long: a busy scheduler takes minutes to start one.
 CLAIM_SECONDS = 900.0
@@ -203,8 +206,9 @@ def holding(
         for lease in held.values():
             try:
                 release(lake, lease)
-            except TrickleError:
+            except Exception as error:
                 # The catalog is away: the lease runs out by itself, and the first error is the one to show.
+                log.debug("A lease was not given back, and runs out by itself: %s", error)
                 break
 
 
@@ -227,9 +231,10 @@ def _keep_alive(lake: Lakehouse, held: dict[str, Lease], stop: threading.Event, 
                 renew(lake, lease)
             if claim is not None:
                 _renew_claims(lake, claim)
-        except TrickleError:
-            # The database is away for a moment; the commit checks the lease again anyway.
-            continue
+        except Exception as error:
+            # Mostly the database is away for a moment. Whatever it is, a thread that ended would let the lease run out
+            # under a living holder; the commit checks the lease again anyway.
+            log.debug("A lease was not renewed, which is tried again: %s", error)
 
 
 def _renew_claims(lake: Lakehouse, claim: str) -> None:

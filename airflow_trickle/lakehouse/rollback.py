@@ -92,6 +92,7 @@ def stage_rollback(lake: Lakehouse, identifier: str, table: Table, snapshot: Sna
         location=location,
         snapshot_id=snapshot.snapshot_id,
         table=lake.table_at(identifier, location),
+        written=(location,),
     )
 
 

@@ -81,9 +81,18 @@ def version_of_tick(table: Table, moment: datetime) -> Version:
     """
     log = _log(table)
     told = [(entry, table.metadata.snapshot_by_id(entry.snapshot_id)) for entry in log]
-    seen = [snapshot for entry, snapshot in told if snapshot is not None and _tells_of(snapshot, entry) <= moment]
+    seen = [
+        (number, snapshot)
+        for number, (entry, snapshot) in enumerate(told)
+        if snapshot is not None and _tells_of(snapshot, entry) <= moment
+    ]
     if seen:
-        return _version_of(table, seen[-1])
+        number, snapshot = seen[-1]
+        later = log[number + 1 :]
+        if later and _has_lost_snapshots(table) and not _lasted(table, log[number], later[0]):
+            # Between the two there was another one, which may be of that moment.
+            raise _expired(table, f"the state at {moment.isoformat()}")
+        return _version_of(table, snapshot)
     if log and not _is_first(told[0][1]):
         raise _expired(table, f"the state at {moment.isoformat()}")
     return Version(None, table.metadata.current_schema_id)
@@ -121,7 +130,12 @@ def _lasted(table: Table, state: SnapshotLogEntry, until: SnapshotLogEntry) -> b
     following = metadata.snapshot_by_id(until.snapshot_id)
     if following is not None and following.timestamp_ms == until.timestamp_ms:
         return following.parent_snapshot_id == state.snapshot_id
-    return len(metadata.snapshots) == metadata.next_sequence_number() - 1
+    return not _has_lost_snapshots(table)
+
+
+def _has_lost_snapshots(table: Table) -> bool:
+    """Whether snapshots of a table were expired."""
+    return len(table.metadata.snapshots) != table.metadata.next_sequence_number() - 1
 
 
 def _version_of(table: Table, snapshot: Snapshot) -> Version:

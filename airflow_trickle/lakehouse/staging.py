@@ -9,16 +9,16 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from pyiceberg.io import FileIO
 from sqlalchemy import ColumnElement, Connection, delete, insert, select, update
 
 from airflow_trickle import clock
-from airflow_trickle.errors import CommitConflict
+from airflow_trickle.errors import CommitConflict, StagedFilesMissing
 from airflow_trickle.lakehouse.catalog import Lakehouse
-from airflow_trickle.lakehouse.files import delete_files, delete_folder, exists, list_files
+from airflow_trickle.lakehouse.files import delete_files, delete_folder, exists, list_files, missing
 from airflow_trickle.lakehouse.leases import Lease, release, try_acquire
 from airflow_trickle.lakehouse.prepared import forget_prepared
 from airflow_trickle.lakehouse.tables import staging
@@ -101,10 +101,36 @@ def finish(lake: Lakehouse, connection: Connection, record: Staging) -> None:
     """Inside a commit: the files become visible, so the record goes; refuse if they were discarded."""
     gone = connection.execute(delete(staging).where(_is(lake, record), staging.c.discarding.is_(False)))
     if gone.rowcount != 1:
-        raise CommitConflict(
-            f"The staged files of table {record.identifier} were discarded by another process; nothing was "
-            f"published. The next tick goes on from the published state.",
-            [record.identifier],
+        raise _discarded(record)
+
+
+def _discarded(record: Staging) -> CommitConflict:
+    return CommitConflict(
+        f"The staged files of table {record.identifier} were discarded by another process; nothing was "
+        f"published. The next tick goes on from the published state.",
+        [record.identifier],
+    )
+
+
+def require_files(lake: Lakehouse, identifier: str, record: Staging, written: Sequence[str]) -> None:
+    """Just before a commit: fail unless every file that it would make visible is there.
+
+    Somebody who knows nothing of our records may have removed them: a copy of the catalog's database, or a person.
+    """
+    gone = missing(lake.io({}, record.table_location), written)
+    if gone:
+        with lake.database.reading() as connection:
+            if (
+                connection.execute(select(staging).where(_is(lake, record), staging.c.discarding.is_(False))).first()
+                is None
+            ):
+                raise _discarded(record)
+        more = f" and {len(gone) - 1} more" if len(gone) > 1 else ""
+        raise StagedFilesMissing(
+            f"Table {identifier} was not published: a file that was written for it is gone: {gone[0]}{more}. Nothing "
+            f"was published; the next tick writes it again. If nobody removed it by hand, look for a second process "
+            f"that cleans the same warehouse, such as one with a copy of the catalog's database.",
+            [identifier],
         )
 
 

@@ -13,6 +13,9 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from airflow_trickle.definition.places import position_in
+from airflow_trickle.errors import Position
+
 
 class InputKind(str, Enum):
     """Who writes an input of a stream table."""
@@ -85,6 +88,9 @@ class TableStep(_Step):
     #: ``partition_by``, if there is one. While it is refreshed, behind an @ that of ``settings``.
     definition: str
     declared_at: str
+    #: The file that the query is written in, and where its lines stand there, see `definition.places.Run`.
+    query_file: str = ""
+    query_places: tuple[tuple[int, int, int, int], ...] = ()
     description: str = ""
     owner: str | None = None
     tags: tuple[str, ...] = ()
@@ -114,6 +120,10 @@ class TableStep(_Step):
     spark_conf: dict[str, str] = {}
     #: What decides the meaning of its query where it is refreshed; known there only, so never part of a plan's JSON.
     settings: dict[str, str] = Field(default={}, exclude=True)
+
+    def position(self, offset: int) -> Position | None:
+        """Where a character of the query stands in its file; None if the plan does not tell."""
+        return position_in(self.query_places, self.query_file, offset) if self.query_places else None
 
 
 class UnitKind(str, Enum):

@@ -16,6 +16,7 @@ from airflow_trickle.analysis.project import Analysis
 from airflow_trickle.analysis.strata import EdgeType
 from airflow_trickle.analysis.units import Unit
 from airflow_trickle.definition.derived_text import DerivedSql
+from airflow_trickle.definition.places import runs_of
 from airflow_trickle.definition.records import TableDef
 from airflow_trickle.identifiers import fold
 from airflow_trickle.plan.shape import Shape
@@ -102,6 +103,8 @@ class TableSteps:
                 fingerprint(node.query, (known.identifier for known in reads)), table.partition_by, table.lattice
             ),
             declared_at=str(table.at),
+            query_file=table.sql.file,
+            query_places=runs_of(table.sql),
             description=table.description,
             owner=table.owner,
             tags=table.tags,

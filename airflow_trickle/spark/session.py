@@ -32,6 +32,9 @@ log = logging.getLogger(__name__)
 
 _INTERRUPT_SECONDS = 10.0
 _CLOSE_SECONDS = 5.0
+#: So many views of refreshes that are done stay in a session of ours: to drop one costs a round trip, and the session
+#: ends with its tick. Beyond that they are dropped, since the server keeps the plan of each.
+_MOST_VIEWS = 500
 #: Sessions that nobody has closed yet, with the process that opened them and how they reach the server.
 _open: weakref.WeakKeyDictionary[Any, tuple[int, Calls]] = weakref.WeakKeyDictionary()
 
@@ -266,10 +269,13 @@ class SparkProvider:
     def leave(self, views: list[str]) -> None:
         """Leave views behind that nobody needs any more.
 
-        They are dropped when others are left: each costs a round trip, for which nobody waits. A session of ours takes
-        the last ones along when it ends, so that nothing is still on its way then.
+        A session of ours takes them along when it ends. Those of a borrowed session, and of one with very many, are
+        dropped when others are left: each costs a round trip, for which nobody waits.
         """
         self._wait_for_tidying()
+        if self._ours and len(self._left) + len(views) <= _MOST_VIEWS:
+            self._left += views
+            return
         left, self._left = self._left, list(views)
         if left:
             self._tidying = threading.Thread(target=_drop_views, args=(self._session, left), daemon=True)

@@ -6,7 +6,15 @@ import pytest
 
 from airflow_trickle.algebra import functions
 from airflow_trickle.algebra.references import parse_query
-from airflow_trickle.analysis.modes import FROM_CHANGES, ModeChoice, Obstacle, choose_mode, obstacle_of, obstacles_of
+from airflow_trickle.analysis.modes import (
+    FROM_CHANGES,
+    ModeChoice,
+    Obstacle,
+    choose_mode,
+    obstacle_of,
+    obstacles_of,
+    obstacles_of_query,
+)
 from tests.analysis.obstacles import at, obstacles, whys
 
 CHANCE = "answers differently on every run"
@@ -256,3 +264,36 @@ def test_the_line_of_the_first_obstacle_is_told():
     assert choose_mode("AUTO", obstacles(text), text).reason == (
         f"AUTO: full because rand() {CHANCE} (line 4 of the query, and 1 more)"
     )
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("SELECT k FROM (SELECT k FROM a ORDER BY v LIMIT 3) AS x", "LIMIT inside a query"),
+        (
+            "WITH x AS (SELECT k FROM a ORDER BY v LIMIT 3) SELECT k FROM x",
+            "LIMIT inside a query takes any of the rows",
+        ),
+        (
+            "SELECT k FROM (SELECT k, row_number() OVER (PARTITION BY k ORDER BY v) AS rn FROM a) AS x WHERE rn = 1",
+            "row_number() over rows that tie in its ORDER BY inside a query may come out otherwise each time",
+        ),
+    ],
+)
+def test_what_may_come_out_otherwise_inside_a_query_is_seen_in_its_text(text, why):
+    (found,) = obstacles_of_query(parse_query(text))
+    assert found.why.startswith(why)
+    assert choose_mode("AUTO", [found], text).mode == "FULL"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT k FROM a ORDER BY v LIMIT 3",
+        "SELECT k FROM a WHERE EXISTS (SELECT 1 FROM b WHERE b.k = a.k LIMIT 1)",
+        "SELECT k, v, row_number() OVER (PARTITION BY k ORDER BY v) AS rn FROM a",
+        "SELECT k, sum(count(*)) OVER () AS total FROM a GROUP BY k",
+    ],
+)
+def test_the_outermost_select_may_number_rows_and_end_in_limit(text):
+    assert obstacles_of_query(parse_query(text)) == ()

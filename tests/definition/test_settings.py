@@ -33,6 +33,7 @@ def test_without_configuration_the_defaults_hold(tmp_path):
         spark_conn_id="trickle_spark",
         strict=False,
         preload=True,
+        allow_code_in_queries=False,
     )
 
 

@@ -111,7 +111,7 @@ def test_a_query_that_spark_does_not_accept(world: World) -> None:
     start(world, "SELECT idd FROM t")
     error = error_of(world)
     assert error.startswith(
-        f"{world.yaml}:5:3: stream table 's' was not refreshed: Spark does not accept its query: "
+        f"{world.yaml}:7:14: stream table 's' was not refreshed: Spark does not accept its query: "
         f"[UNRESOLVED_COLUMN.WITH_SUGGESTION] A column, variable, or function parameter with name `idd` cannot be "
         f"resolved. Did you mean one of the following? [`id`]"
     )

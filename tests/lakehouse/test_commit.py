@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.table import Table
+from sqlalchemy import Connection
 
 from airflow_trickle.errors import CommitConflict
 from airflow_trickle.lakehouse import staging as stagings
 from airflow_trickle.lakehouse.catalog import Lakehouse, open_lakehouse
-from airflow_trickle.lakehouse.commit import Staged, commit, stage_together
+from airflow_trickle.lakehouse.commit import Staged, commit, require_unmoved, stage_together
 from tests import budgets
 from tests.lakehouse.writing import rows_of, stage_rows
 
@@ -50,6 +51,22 @@ def test_tables_can_be_staged_side_by_side(lake: Lakehouse) -> None:
 
     with pytest.raises(RuntimeError):
         stage_together([*calls, explode])
+
+
+def test_a_commit_fails_if_a_table_that_it_only_read_has_moved(lake: Lakehouse) -> None:
+    start(lake)
+    read = lake.locations(THREE)
+    staged = stage_rows(lake, "default.a", [{"epoch": 1, "name": "a"}], replace=True)
+
+    def unmoved(connection: Connection) -> None:
+        require_unmoved(lake, connection, "default.b", read["default.b"])
+
+    commit(lake, [stage_rows(lake, "default.b", [{"epoch": 7, "name": "first"}], replace=True)])
+    with pytest.raises(CommitConflict) as caught:
+        commit(lake, [staged], also=unmoved)
+    assert caught.value.tables == ("default.b",)
+    assert lake.locations(["default.a"]) == {"default.a": read["default.a"]}
+    commit(lake, [staged])
 
 
 def test_one_lost_race_of_three_changes_none_and_names_the_table(lake: Lakehouse) -> None:

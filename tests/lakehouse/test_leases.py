@@ -283,3 +283,30 @@ def test_leases_are_renewed_while_they_are_held_and_while_others_are_waited_for(
     before = len(renewed)
     time.sleep(0.2)
     assert len(renewed) == before
+
+
+def test_leases_are_renewed_after_any_error(
+    shared_lake: Lakehouse, identifier: str, monkeypatch: pytest.MonkeyPatch, tuned: Tuned
+) -> None:
+    tries, renewed = [ValueError("unforeseen"), KeyError("and again")], threading.Event()
+
+    def failing(lake: Lakehouse, lease: Lease) -> None:
+        if tries:
+            raise tries.pop()
+        renewed.set()
+
+    monkeypatch.setattr(module, "renew", failing)
+    tuned(lease_seconds=0.1)
+    with holding(shared_lake, [identifier], "me"):
+        assert renewed.wait(30)
+
+
+def test_an_error_while_giving_back_does_not_hide_the_first_one(
+    shared_lake: Lakehouse, identifier: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(lake: Lakehouse, lease: Lease) -> None:
+        raise ValueError("while cleaning up")
+
+    monkeypatch.setattr(module, "release", failing)
+    with pytest.raises(ZeroDivisionError), holding(shared_lake, [identifier], "me"):
+        _ = 1 / 0

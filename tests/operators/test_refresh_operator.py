@@ -109,6 +109,7 @@ RETRIED = {
     errors.CatalogUnavailable: True,
     errors.WarehouseUnavailable: True,
     errors.CommitConflict: True,
+    errors.StagedFilesMissing: True,
     errors.LeaseHeld: True,
     errors.SparkUnavailable: True,
     errors.RefreshFailed: True,

@@ -64,10 +64,23 @@ class WatermarkTask(WholeSource):
     def write(self, session: SparkSession | None, prepared: Prepared, staging: Staging) -> Captured | None:
         """Write the rows that came."""
         assert session is not None  # noqa: S101 - see `needs_spark`
-        known = self.subject.mirror.state
-        if known is None or known.watermark is None or not self._same_columns(prepared):
+        mirror = self.subject.mirror
+        if mirror.lost and self._same_columns(prepared):
+            return self._again(session, prepared, staging)
+        if mirror.state is None or mirror.state.watermark is None or not self._same_columns(prepared):
             return self._all(session, prepared, staging)
-        return self._newer(session, prepared, staging, known.watermark)
+        return self._newer(session, prepared, staging, mirror.state.watermark)
+
+    def _again(self, session: SparkSession, prepared: Prepared, staging: Staging) -> Captured | None:
+        """The record is lost: the mirror's own rows tell how far it was. Rows the source dropped since stay."""
+        target = prepared.target
+        last = self._greatest(read_files(session, target.table, target.schema, self.held), prepared)
+        if last is None:
+            return self._all(session, prepared, staging)
+        found = self._newer(session, prepared, staging, last)
+        # With a record again, even if no row came.
+        state = replace(prepared.state, watermark=last)
+        return found or Captured(Written((), ()), 0, 0, state, Mode.DIFFERENTIAL)
 
     def _newer(self, session: SparkSession, prepared: Prepared, staging: Staging, last: str) -> Captured | None:
         from pyspark.sql import functions as F

@@ -10,6 +10,7 @@ import logging
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection
@@ -18,7 +19,7 @@ from airflow_trickle import clock
 from airflow_trickle.engine.capture import by_files, by_snapshot, by_watermark
 from airflow_trickle.engine.capture.contents import SourceMoved
 from airflow_trickle.engine.capture.failures import told
-from airflow_trickle.engine.capture.mirror import Mirror, mirror_of
+from airflow_trickle.engine.capture.mirror import Mirror, mirror_of, under_settings
 from airflow_trickle.engine.capture.record import Run, add_history, note, record_failure, result_of, summary_of
 from airflow_trickle.engine.capture.secrets import Connections, Options, connections_in_environment, resolved
 from airflow_trickle.engine.capture.state import write_state
@@ -33,6 +34,7 @@ from airflow_trickle.lakehouse.state import published_by, read_tick
 from airflow_trickle.plan.steps import CaptureStep
 from airflow_trickle.results import Mode, TableResult
 from airflow_trickle.spark.active import activated, configured, lent
+from airflow_trickle.spark.meaning import SPARK_VERSION
 from airflow_trickle.spark.session import SparkProvider
 from airflow_trickle.spark.tuning import session_conf
 
@@ -113,23 +115,28 @@ def _captured(run: Run, connections: Connections) -> TableResult:
 def _attempt(run: Run, options: Options) -> TableResult:
     lake, step = run.lake, run.step
     with told(step, options, _warehouse(lake)):
-        mirror, task = _look(lake, step, options)
+        mirror, task = _look(run, options)
         if task is None and not stagings.leftovers(lake, identifier=step.identifier):
             return result_of(run, mirror, Mode.NO_DATA, "no file changed")
         with holding(lake, [step.identifier], f"tick {run.tick_id}") as leases:
             lease = leases[step.identifier]
             stagings.clean_table(lake, lease, run.spark.end_left_behind)
             # Somebody may have captured it between the first look and the lease.
-            mirror, task = _look(lake, step, options)
+            mirror, task = _look(run, options)
             if task is None:
                 return result_of(run, mirror, Mode.NO_DATA, "no file changed")
             log.info("Capturing source %s: %s.", step.name, task.reason)
             return _work(run, mirror, task, lease)
 
 
-def _look(lake: Lakehouse, step: CaptureStep, options: Options) -> tuple[Mirror, Task | None]:
-    mirror = mirror_of(lake, step)
-    return mirror, _LOOKS[step.method](Subject(lake, step, options, mirror))
+def _look(run: Run, options: Options) -> tuple[Mirror, Task | None]:
+    mirror = under_settings(run.step, mirror_of(run.lake, run.step), _settings(run))
+    return mirror, _LOOKS[run.step.method](Subject(run.lake, run.step, options, mirror))
+
+
+def _settings(run: Run) -> dict[str, str]:
+    """What decides how this run reads the text of a source."""
+    return {key: value for key, value in run.spark.meaning("").items() if key != SPARK_VERSION}
 
 
 def _warehouse(lake: Lakehouse) -> str:
@@ -207,7 +214,8 @@ def _commit(
     captured: Captured,
 ) -> TableResult:
     epoch = mirror.epoch + 1
-    state = write_state(prepared.target.table.io, record, captured.state)
+    known = replace(captured.state, settings=_settings(run))
+    state = write_state(prepared.target.table.io, record, known)
     staged = stage(
         run.lake,
         prepared.target,
@@ -215,6 +223,7 @@ def _commit(
         added=captured.written.added,
         removed=captured.written.removed,
         summary=summary_of(run, captured, state, epoch),
+        beside=[state],
     )
     found = result_of(run, mirror, captured.mode, task.reason, captured)
     result = found.model_copy(update={"snapshot_id": staged.snapshot_id, "epoch": epoch})

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -10,8 +12,9 @@ from pyiceberg.table import Table
 
 from airflow_trickle.engine.capture.state import DEFINITION, EPOCH, STATE, CaptureState, read_state, said_by
 from airflow_trickle.engine.full import target_for
+from airflow_trickle.engine.identity import settings_cause
 from airflow_trickle.engine.zset import RESERVED
-from airflow_trickle.errors import ForeignTable, UnsupportedTable
+from airflow_trickle.errors import CaptureFailed, ForeignTable, UnsupportedTable
 from airflow_trickle.lakehouse.catalog import Lakehouse
 from airflow_trickle.lakehouse.commit import CAPTURED, OWNED, Target
 from airflow_trickle.lakehouse.deletes import LiveFile
@@ -29,6 +32,8 @@ class Mirror:
     state: CaptureState | None
     cause: str
     epoch: int = 0
+    #: Whether there was a state, and it cannot be read any more.
+    lost: bool = False
 
     @cached_property
     def held(self) -> dict[str, LiveFile]:
@@ -65,7 +70,31 @@ def mirror_of(lake: Lakehouse, step: CaptureStep) -> Mirror:
     if said.get(DEFINITION) != step.definition:
         return Mirror(table, None, "its definition changed", epoch)
     state = read_state(table.io, said[STATE])
-    return Mirror(table, state, "" if state else "the record of what was captured is gone", epoch)
+    if state is None:
+        return Mirror(table, None, "the record of what was captured is gone", epoch, lost=True)
+    return Mirror(table, state, "", epoch)
+
+
+def under_settings(step: CaptureStep, mirror: Mirror, settings: Mapping[str, str]) -> Mirror:
+    """The mirror as it counts under the settings of Spark: rows of text that were read under others are read anew.
+
+    Raises:
+        CaptureFailed: the source is append-only, and may not have its earlier rows any more.
+    """
+    if mirror.state is None or mirror.state.settings == settings:
+        return mirror
+    before = mirror.state.settings
+    if step.method != "append_only":
+        cause = settings_cause(None if before is None else json.dumps(before), settings)
+        return replace(mirror, state=None, cause=cause.replace("its query means", "its text means"))
+    if before is None:
+        return mirror
+    raise CaptureFailed(
+        f"{step.declared_at}: source '{step.name}' is append-only, and "
+        f"{settings_cause(json.dumps(before), settings).replace('its query means', 'its text means')}. Rows that the "
+        f"source has no more could not be read again. Put the setting back into the Spark connection; or, if the "
+        f"source has all its rows, read it anew: trickle reset {step.name}"
+    )
 
 
 def _was_reset(status: TableStatus | None, table: Table) -> bool:

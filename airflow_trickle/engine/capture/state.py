@@ -47,6 +47,8 @@ class CaptureState:
     fingerprint: str | None = None
     #: The greatest watermark that was captured, as text.
     watermark: str | None = None
+    #: The settings of Spark that decide how text is read, such as the time zone; None: nobody wrote them down.
+    settings: dict[str, str] | None = None
 
 
 def write_state(io: FileIO, staging: Staging, state: CaptureState) -> str:

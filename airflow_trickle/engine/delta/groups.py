@@ -12,11 +12,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from airflow_trickle.blocks import repeatable
 from airflow_trickle.blocks.aggregates import argument_of
-from airflow_trickle.blocks.check import expressions, selects
+from airflow_trickle.blocks.check import selects
 from airflow_trickle.blocks.expressions import (
     folded,
-    has_rows_frame,
     has_sliding_window,
     is_one_word,
     may_not_move,
@@ -25,18 +25,8 @@ from airflow_trickle.blocks.expressions import (
     window_of,
     without_over,
 )
-from airflow_trickle.blocks.shapes import (
-    Call,
-    Derived,
-    Item,
-    NotInBlocks,
-    Query,
-    Select,
-    SetOperation,
-    Span,
-    SubqueryKind,
-)
-from airflow_trickle.engine.delta.context import Change, Context, Published, Scope, Version, replaced, weighted
+from airflow_trickle.blocks.shapes import Call, Item, NotInBlocks, Query, Select, Span
+from airflow_trickle.engine.delta.context import Change, Column, Context, Published, Scope, Version, replaced, weighted
 from airflow_trickle.engine.delta.keys import key_name, key_texts, published_among, rows_among
 from airflow_trickle.engine.delta.merging import Merging, merge_of
 from airflow_trickle.engine.delta.selects import Block
@@ -45,13 +35,6 @@ from airflow_trickle.engine.delta.tally_parts import WHOLE
 from airflow_trickle.engine.delta.terms import Term, all_of
 from airflow_trickle.identifiers import fold, quote, unquote
 
-#: Aggregates whose answer does not depend on the order of the rows, whatever the type.
-_EXACT = frozenset(
-    ["any", "approx_count_distinct", "bit_and", "bit_or", "bit_xor", "bool_and", "bool_or", "count", "count_if"]
-).union(["every", "grouping", "grouping_id", "max", "min", "regr_count", "some"])
-#: Those whose answer does not if it is not a floating-point number.
-_EXACT_UNLESS_FLOAT = frozenset({"sum", "try_sum", "avg", "mean", "try_avg"})
-_RANKS = frozenset({"rank", "dense_rank", "percent_rank", "cume_dist"})
 #: Whole numbers of which no sum of doubles is ever rounded.
 _SMALL_NUMBERS = frozenset({"tinyint", "smallint"})
 _FLOATS = ("float", "double")
@@ -69,7 +52,7 @@ class Touched:
 
 def calls_of(context: Context, select: Select) -> list[Call]:
     """The aggregates and window functions of a SELECT."""
-    return list(context.blocks.calls(*(item.span for item in select.items), select.having, select.qualify))
+    return repeatable.calls_of(context.blocks, select)
 
 
 def is_grouped(select: Select, calls: list[Call]) -> bool:
@@ -158,58 +141,56 @@ def _shown_at(block: Block, key: Span) -> int | None:
 
 def why_inexact(block: Block) -> str | None:
     """Why a block may come out otherwise when it is computed once more from the same rows; None if it cannot."""
-    context = block.context
-    sums: list[Call] = []
-    for call in calls_of(context, block.select):
-        over = call.over is not None or call.window is not None
-        name = call.name
-        if over and name in _RANKS:
-            continue
-        if over and _ties_matter(block, call):
-            return f"{name}() over rows that tie in its ORDER BY"
-        if name in _EXACT:
-            continue
-        if name not in _EXACT_UNLESS_FLOAT:
-            return f"{name}()"
-        sums.append(call)
-    texts = [context.expression(without_over(context.blocks, call), Version.NEW, block.scope) for call in sums]
-    if texts:
-        # Without WHERE, which may name columns of a query around this one.
-        everything = all_of(block.count, Version.NEW)
-        sql = block.sql(everything, columns=", ".join(texts), grouped=False, filtered=False)
-        for call, column in zip(sums, context.bench.columns(sql), strict=True):
-            why = _why_rounded(block, call) if column.type in _FLOATS else None
+    why = repeatable.why_unrepeatable(block.context.blocks, block.select)
+    if why is not None:
+        return why
+    calls = calls_of(block.context, block.select)
+    grouped = is_grouped(block.select, calls)
+    sums = [call for call in calls if call.name in repeatable.EXACT_UNLESS_FLOAT]
+    for over in (False, True):
+        # A window over groups has aggregates inside of its own, and is understood behind GROUP BY only.
+        some = [call for call in sums if (grouped and _is_window(call)) is over]
+        spans = [call.span if over else without_over(block.context.blocks, call) for call in some]
+        for call, column in zip(some, _columns_of(block, spans, over_groups=over), strict=True):
+            why = _why_rounded(block, call, over_groups=over) if column.type in _FLOATS else None
             if why is not None:
                 return why
     return None
 
 
-def _why_rounded(block: Block, call: Call) -> str | None:
+def _is_window(call: Call) -> bool:
+    return call.over is not None or call.window is not None
+
+
+def _columns_of(block: Block, spans: list[Span], *, over_groups: bool) -> list[Column]:
+    """The types of some expressions over the rows of a block, or over its groups."""
+    if not spans:
+        return []
+    context, everything = block.context, all_of(block.count, Version.NEW)
+    texts = [context.expression(span, Version.NEW, block.scope) for span in spans]
+    if over_groups:
+        # With the columns of the text, which GROUP BY may name by alias or position.
+        texts = [*block.items(everything), *texts]
+    # Without WHERE, which may name columns of a query around this one.
+    sql = block.sql(everything, columns=", ".join(texts), grouped=over_groups, filtered=False)
+    return context.bench.columns(sql)[-len(spans) :]
+
+
+def _why_rounded(block: Block, call: Call, *, over_groups: bool) -> str | None:
     """Why an aggregate that answers a floating-point number may round otherwise when rows come in another order.
 
     Spark averages whole numbers by adding up doubles, which are exact up to 2^53: of SMALLINT that is more rows than
     anybody has, of INT it may be four million.
     """
-    blocks, context = block.context.blocks, block.context
-    found = argument_of(blocks, call) if call.name in ("avg", "mean") else None
+    found = argument_of(block.context.blocks, call) if call.name in ("avg", "mean") and not over_groups else None
     if found is None or found[0] is None:
         return f"{call.name}() of floating-point numbers"
-    value = context.expression(found[0], Version.NEW, block.scope)
-    sql = block.sql(all_of(block.count, Version.NEW), columns=value, grouped=False, filtered=False)
-    (column,) = context.bench.columns(sql)
+    (column,) = _columns_of(block, [found[0]], over_groups=False)
     if column.type in _SMALL_NUMBERS:
         return None
     if column.type in WHOLE:
         return f"{call.name}() of {column.type} numbers, which Spark adds up as doubles,"
     return f"{call.name}() of floating-point numbers"
-
-
-def _ties_matter(block: Block, call: Call) -> bool:
-    """Whether a window function counts rows rather than values, so that it matters how ties fall."""
-    if call.name not in _EXACT and call.name not in _EXACT_UNLESS_FLOAT:
-        return True
-    blocks = block.context.blocks
-    return has_rows_frame(blocks, window_of(blocks, call, block.select.windows))
 
 
 def require_exact(context: Context, query: Query, scope: Scope) -> None:
@@ -218,40 +199,9 @@ def require_exact(context: Context, query: Query, scope: Scope) -> None:
     Such a part is computed anew at every refresh, over the rows before and after; the rows that it made at an
     earlier refresh could then not be found again.
     """
-    for one in _queries(context, query):
-        if one.limit is not None or one.skip is not None:
-            raise NotInBlocks("LIMIT inside a query takes any of the rows that tie", one.span.start)
+    repeatable.require_repeatable(context.blocks, query)
     for select in selects(context.blocks, query):
-        why = why_inexact(Block(context, select, scope, {}))
-        if why is not None:
-            raise NotInBlocks(f"{why} inside a query may come out otherwise each time", select.span.start)
-
-
-def _queries(context: Context, query: Query) -> Iterator[Query]:
-    yield query
-    for cte in query.ctes:
-        yield from _queries(context, cte.query)
-    if isinstance(query.body, Query):
-        yield from _queries(context, query.body)
-    elif isinstance(query.body, SetOperation):
-        yield from _queries(context, query.body.left)
-        yield from _queries(context, query.body.right)
-    elif isinstance(query.body, Select):
-        for part in inner_queries(context, query.body):
-            yield from _queries(context, part)
-
-
-def inner_queries(context: Context, select: Select) -> Iterator[Query]:
-    """The queries inside a SELECT: derived tables, and subqueries of expressions."""
-    for source in select.sources:
-        if isinstance(source.relation, Derived):
-            yield source.relation.query
-    for subquery in context.blocks.subqueries(*expressions(select)):
-        one = subquery.query
-        # Whether there is a row does not depend on which rows LIMIT takes.
-        if subquery.kind is SubqueryKind.EXISTS and one.limit is not None and one.skip is None:
-            one = replace(one, limit=None)
-        yield one
+        repeatable.refuse(why_inexact(Block(context, select, scope, {})), select)
 
 
 # --- the change ------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from airflow_trickle.algebra.nodes import SetKind
+from airflow_trickle.blocks.repeatable import inner_queries
 from airflow_trickle.blocks.shapes import (
     Body,
     ConstantRows,
@@ -15,7 +16,7 @@ from airflow_trickle.blocks.shapes import (
     Span,
 )
 from airflow_trickle.engine.delta.context import Change, Context, Published, Scope, Tallies, Version, Views, replaced
-from airflow_trickle.engine.delta.groups import calls_of, change_of_groups, inner_queries, is_grouped, require_exact
+from airflow_trickle.engine.delta.groups import calls_of, change_of_groups, is_grouped, require_exact
 from airflow_trickle.engine.delta.selects import Block
 from airflow_trickle.engine.delta.sets import change_of_distinct, change_of_set, gain_of_distinct, union_all
 from airflow_trickle.engine.delta.terms import all_of
@@ -67,7 +68,7 @@ def _require_exact_inside(context: Context, body: Body, scope: Scope) -> None:
         require_exact(context, body.left, scope)
         require_exact(context, body.right, scope)
     elif isinstance(body, Select):
-        for query in inner_queries(context, body):
+        for query in inner_queries(context.blocks, body):
             require_exact(context, query, scope)
 
 

@@ -132,7 +132,7 @@ class Block:
             return self.context.expression(span, term.inner, self.scope, term.enough)
 
         if columns is None:
-            columns = ", ".join(self._item(item, term) for item in self.select.items)
+            columns = ", ".join(self.items(term))
         if term.weight:
             columns = f"{columns}, {term.weight} AS {WEIGHT}"
         parts = [f"SELECT {'DISTINCT ' if distinct else ''}{columns}"]
@@ -148,6 +148,10 @@ class Block:
         if grouped:
             parts += self._behind_where(term)
         return " ".join(parts)
+
+    def items(self, term: Term) -> list[str]:
+        """The columns of the text as one term reads them."""
+        return [self._item(item, term) for item in self.select.items]
 
     def _behind_where(self, term: Term) -> list[str]:
         clauses = {

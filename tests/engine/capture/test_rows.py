@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -156,3 +157,19 @@ def told(*words: str) -> Any:
     done = CliRunner().invoke(app, [*words, "--json"])
     assert done.exit_code == 0, done.output
     return json.loads(done.stdout)
+
+
+def test_append_only_keeps_rows_that_the_source_dropped_when_its_record_is_lost(lake: Lake) -> None:
+    folder = Folder(lake.data / "s", "json", pa.schema([("id", pa.int64()), ("at", pa.int64())]))
+    source = f"path: {folder.path}\nformat: json\nschema: id BIGINT, at BIGINT\ncapture: append_only\nwatermark: at"
+    lake.define_captured({"s": source}, {"copy": "SELECT id FROM s"})
+    folder.put("a.json", [{"id": 1, "at": 1}])
+    folder.put("b.json", [{"id": 2, "at": 2}])
+    lake.capture()
+    for record in Path(lake.folder, "warehouse").rglob("*-capture.json.zlib"):
+        record.unlink()
+    folder.remove("a.json")  # the source keeps its last days only
+    folder.put("c.json", [{"id": 3, "at": 3}])
+    result = lake.capture()
+    assert (result.rows_inserted, result.rows_deleted) == (1, 0)
+    assert sorted(id for id, _ in lake.rows("s").elements()) == [1, 2, 3]

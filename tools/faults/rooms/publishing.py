@@ -81,8 +81,8 @@ PUBLISHING: tuple[Fault, ...] = (
         "group-published-in-halves",
         "of several staged tables only the first becomes visible",
         "outcome.py",
-        "commit(lake, [one.staged for one in outcomes if one.staged is not None], noted)",
-        "commit(lake, [one.staged for one in outcomes if one.staged is not None][:1], noted)",
+        "commit(lake, staged, noted)",
+        "commit(lake, staged[:1], noted)",
     ),
     _GROUP.fault(
         "group-members-read-published-states",

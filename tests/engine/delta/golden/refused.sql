@@ -53,3 +53,13 @@ SELECT k FROM (SELECT k FROM a ORDER BY v LIMIT 3) AS x;
 -- changed: a
 SELECT v, row_number() OVER (PARTITION BY k ORDER BY v) AS r FROM a;
 -- expect refused: row_number() over rows that tie in its ORDER BY may come out otherwise each time, and the result does not show its keys
+
+-- title: row_number() in a derived table
+-- changed: a
+SELECT k, v FROM (SELECT k, v, row_number() OVER (PARTITION BY k ORDER BY v) AS rn FROM a) AS x WHERE rn = 1;
+-- expect refused: row_number() over rows that tie in its ORDER BY inside a query may come out otherwise each time
+
+-- title: an average of totals over groups inside a query
+-- changed: a
+SELECT x.m FROM (SELECT k, avg(sum(v)) OVER () AS m FROM a GROUP BY k) AS x;
+-- expect refused: avg() of floating-point numbers inside a query may come out otherwise each time

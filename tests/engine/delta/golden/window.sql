@@ -270,3 +270,99 @@ FROM (
     SELECT 1
     FROM keys_1
     WHERE `__trickle_k0` <=> __trickle_p.`s`));
+
+-- title: a total over groups
+-- changed: a
+SELECT k, count(*) AS n, sum(count(*)) OVER () AS total FROM a GROUP BY k;
+-- expect any_change_1, computed once: whether any row changed
+SELECT *
+FROM (
+  SELECT 1 AS one
+  FROM a_changes AS a)
+LIMIT 1;
+-- expect change
+SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT k, count(*) AS n, sum(count(*)) OVER () AS total
+  FROM a_after AS a
+  GROUP BY k)
+UNION ALL
+SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT *
+  FROM published AS __trickle_p
+  WHERE true);
+
+-- title: the share of a group
+-- changed: a
+SELECT k, sum(v) / sum(sum(v)) OVER () AS share FROM a GROUP BY k;
+-- expect any_change_1, computed once: whether any row changed
+SELECT *
+FROM (
+  SELECT 1 AS one
+  FROM a_changes AS a)
+LIMIT 1;
+-- expect change
+SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT k, sum(v) / sum(sum(v)) OVER () AS share
+  FROM a_after AS a
+  GROUP BY k)
+UNION ALL
+SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT *
+  FROM published AS __trickle_p
+  WHERE true);
+
+-- title: a total over groups by alias inside a query
+-- changed: a
+SELECT x.g, x.total FROM (SELECT s AS g, sum(sum(v) + 1) OVER (PARTITION BY s) AS total FROM a GROUP BY g) AS x WHERE x.total > 1;
+-- expect any_change_1, computed once: whether any row changed
+SELECT *
+FROM (
+  SELECT 1 AS one
+  FROM a_changes AS a)
+LIMIT 1;
+-- expect derived_changes_1, computed once: the change of a derived table
+SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT s AS g, sum(sum(v) + 1) OVER (PARTITION BY s) AS total
+  FROM a_after AS a
+  GROUP BY g)
+UNION ALL
+SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT s AS g, sum(sum(v) + 1) OVER (PARTITION BY s) AS total
+  FROM a_before AS a
+  GROUP BY g);
+-- expect change
+SELECT x.g, x.total, __trickle_weight AS __trickle_weight
+FROM derived_changes_1 AS x
+WHERE (x.total > 1);
+
+-- title: a total over groups with a named window
+-- changed: a, b
+SELECT a.k, sum(sum(b.w)) OVER w AS total FROM a JOIN b ON a.k = b.k GROUP BY 1 HAVING count(*) > 0 WINDOW w AS (ORDER BY a.k);
+-- expect any_change_1, computed once: whether any row changed
+SELECT *
+FROM (
+  SELECT 1 AS one
+  FROM a_changes AS a JOIN b_after AS b ON a.k = b.k
+  UNION ALL
+  SELECT 1 AS one
+  FROM a_before AS a JOIN b_changes AS b ON a.k = b.k)
+LIMIT 1;
+-- expect change
+SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT a.k, sum(sum(b.w)) OVER w AS total
+  FROM a_after AS a JOIN b_after AS b ON a.k = b.k
+  GROUP BY 1
+  HAVING count(*) > 0 WINDOW w AS (ORDER BY a.k))
+UNION ALL
+SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT *
+  FROM published AS __trickle_p
+  WHERE true);
