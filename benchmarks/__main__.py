@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from benchmarks import analysis, commits, differential, growth, idle, memory, orchestration, parsing, recursion
+from benchmarks import analysis, commits, differential, growth, idle, memory, orchestration, parsing, recursion, tpch
 
 PARTS = {
     "analysis": analysis.main,
@@ -15,6 +15,7 @@ PARTS = {
     "growth": growth.main,
     "memory": memory.main,
     "recursion": recursion.main,
+    "tpch": tpch.main,
     "orchestration": orchestration.main,
 }
 

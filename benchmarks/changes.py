@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -26,15 +27,16 @@ _TPCHGEN = str(Path(sys.executable).with_name("tpchgen-cli"))
 _FIRST_NEW = 10**9
 
 
-def load(catalog: SqlCatalog, folder: Path, scale: float) -> dict[str, int]:
+def load(catalog: SqlCatalog, folder: Path, scale: float, tables: Sequence[str] = TABLES) -> dict[str, int]:
+    """Makes some tables at a scale and loads them as sources; returns their numbers of rows."""
     subprocess.run(
-        [_TPCHGEN, "parquet", "-s", str(scale), "-o", str(folder / "raw"), "-T", ",".join(TABLES)],
+        [_TPCHGEN, "parquet", "-s", str(scale), "-o", str(folder / "raw"), "-T", ",".join(tables)],
         check=True,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
     rows = {}
-    for name in TABLES:
+    for name in tables:
         file = pq.ParquetFile(folder / "raw" / f"{name}.parquet")
         table = None
         for batch in file.iter_batches(batch_size=4_000_000):
