@@ -63,6 +63,9 @@ class Tuning:
     #: Auxiliary state is written only for tables whose inputs are at least this large: smaller ones are quickly read
     #: again.
     aux_state_min_bytes: int = 32 * _MIB
+    #: State of a part of a query is kept up to this share of the bytes of the inputs: to read more than that is hardly
+    #: quicker than to read the inputs again.
+    aux_state_share: float = 0.5
     #: With so many files, auxiliary state is compacted: the entries of a group into one, or the ranks of a cycle's
     #: rows into new files.
     aux_state_files: int = 24

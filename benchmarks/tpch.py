@@ -1,9 +1,9 @@
 """The 22 queries of TPC-H: a refresh from changes beside what one would do instead, plain Spark and DuckDB.
 
-Every round changes orders and lineitems, refreshes one stream table a query, and then lets plain Spark overwrite a folder
-with the same query's result and DuckDB write the same to a file, all over the same rows. The rows that were published are
-compared with those of plain Spark. A round's change is ``append`` (new orders with their lineitems), ``delete`` (old orders
-with theirs) or ``mixed`` (half of each).
+Every round changes orders and lineitems, refreshes one stream table a query, and then lets plain Spark overwrite a
+folder with the same query's result and DuckDB write the same to a file, all over the same rows. The rows that were
+published are compared with those of plain Spark. A round's change is ``append`` (new orders with their lineitems),
+``delete`` (old orders with theirs) or ``mixed`` (half of each).
 
 Settings, all from the environment: ``TRICKLE_BENCH_SCALE``, ``TRICKLE_BENCH_SHARES`` (of the rows, such as 0.001),
 ``TRICKLE_BENCH_CHANGES``, ``TRICKLE_BENCH_QUERIES``, ``TRICKLE_BENCH_ROUNDS``, ``TRICKLE_BENCH_MODE`` (DIFFERENTIAL or
@@ -111,7 +111,8 @@ class _Bench:
                 self._round(share, lines, number)
                 if number == 0:
                     for line in lines.values():
-                        line.ours.clear(), line.spark.clear(), line.duckdb.clear()
+                        for taken in (line.ours, line.spark, line.duckdb):
+                            taken.clear()
             self._print(share, lines)
 
     def _round(self, share: float, lines: Mapping[str, _Line], number: int) -> None:

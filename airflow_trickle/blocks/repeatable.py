@@ -58,7 +58,7 @@ def _ties_matter(blocks: Blocks, select: Select, call: Call) -> bool:
 
 def require_repeatable(blocks: Blocks, query: Query) -> None:
     """Refuses a part of a query, other than its outermost SELECT, that by its text may come out otherwise each time."""
-    for one in _queries(blocks, query):
+    for one in all_queries(blocks, query):
         if one.limit is not None or one.skip is not None:
             raise NotInBlocks("LIMIT inside a query takes any of the rows that tie", one.span.start)
     for select in selects(blocks, query):
@@ -89,18 +89,19 @@ def require_repeatable_inside(blocks: Blocks, query: Query) -> None:
             require_repeatable(blocks, part)
 
 
-def _queries(blocks: Blocks, query: Query) -> Iterator[Query]:
+def all_queries(blocks: Blocks, query: Query) -> Iterator[Query]:
+    """A query and all queries inside it, in the order of the text."""
     yield query
     for cte in query.ctes:
-        yield from _queries(blocks, cte.query)
+        yield from all_queries(blocks, cte.query)
     if isinstance(query.body, Query):
-        yield from _queries(blocks, query.body)
+        yield from all_queries(blocks, query.body)
     elif isinstance(query.body, SetOperation):
-        yield from _queries(blocks, query.body.left)
-        yield from _queries(blocks, query.body.right)
+        yield from all_queries(blocks, query.body.left)
+        yield from all_queries(blocks, query.body.right)
     elif isinstance(query.body, Select):
         for part in inner_queries(blocks, query.body):
-            yield from _queries(blocks, part)
+            yield from all_queries(blocks, part)
 
 
 def inner_queries(blocks: Blocks, select: Select) -> Iterator[Query]:

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING
 
 from pyiceberg.manifest import DataFile
 
 from airflow_trickle.blocks.check import blocks_of
+from airflow_trickle.blocks.shapes import Query
 from airflow_trickle.engine.delta.bench import SparkBench, understood
-from airflow_trickle.engine.delta.context import Change, Context, InputViews, Published, Tallies
-from airflow_trickle.engine.delta.program import change_of
+from airflow_trickle.engine.delta.context import Change, Context, InputViews, Parts, Published, Tallies
+from airflow_trickle.engine.delta.program import build_state, change_of
+from airflow_trickle.engine.delta.subviews import numbered_parts
 from airflow_trickle.engine.full import Difference, netted, shaped
 from airflow_trickle.engine.inputs import read_files
-from airflow_trickle.engine.kept import Kept
+from airflow_trickle.engine.kept import ROOT, Kept
 from airflow_trickle.engine.small_change import SmallChange, fetched, find_places
 from airflow_trickle.engine.states import ChangedInput, states_of
 from airflow_trickle.engine.zset import FILE, POSITION, WEIGHT
@@ -47,7 +50,8 @@ class ChangeFinder:
         kept: What is kept beside the table.
         size: Grows by the bytes of all files that are given to Spark to read.
         bench: Where the parts of the change are computed.
-        tallies: Tells afterwards what is to be kept beside the table.
+        tallies: Tells afterwards what is to be kept of its outermost operation.
+        parts: Tells afterwards what is to be kept of parts of its query.
     """
 
     spark: SparkSession
@@ -60,14 +64,32 @@ class ChangeFinder:
     size: int = 0
     bench: SparkBench = field(init=False)
     tallies: Tallies = field(init=False)
+    parts: Parts = field(init=False)
 
     def __post_init__(self) -> None:
         rows = sum(one.rows for one in self.inputs.values())
         self.bench = SparkBench(self.spark, self.views, rows=rows)
-        worthwhile = sum(one.after.size for one in self.inputs.values()) >= tuning().aux_state_min_bytes
-        kept = self.kept
-        lines = self.bench.promise(lambda: kept.frame(self.spark)) if kept is not None else None
-        self.tallies = Tallies(lines, wanted=worthwhile)
+        worthwhile = self.read >= tuning().aux_state_min_bytes
+        states = self.kept.states if self.kept is not None else {}
+        lines = {number: self.bench.promise(partial(one.frame, self.spark)) for number, one in states.items()}
+        self.tallies = Tallies(lines.pop(ROOT, None), wanted=worthwhile)
+        declined = self.kept.declined if self.kept is not None else frozenset()
+        self.parts = Parts({}, lines, declined, wanted=worthwhile)
+
+    @property
+    def read(self) -> int:
+        """Bytes of all inputs."""
+        return sum(one.after.size for one in self.inputs.values())
+
+    @property
+    def states(self) -> dict[int, Tallies]:
+        """What became of the auxiliary states, by the number of the part."""
+        return {ROOT: self.tallies, **self.parts.tallies}
+
+    def build_state(self) -> None:
+        """Find what state is to be made beside a table that was computed in full."""
+        context, query = self._context()
+        build_state(context, query, self._published())
 
     def find(self) -> SmallChange | Difference | None:
         """The change of the published rows, net; None if there is none.
@@ -84,11 +106,9 @@ class ChangeFinder:
             return self._find()
 
     def _find(self) -> SmallChange | Difference | None:
-        blocks, query = blocks_of(self.step.query, recursion=True)
-        states = {name: states_of(self.spark, self.bench, one, self._opened) for name, one in self.inputs.items()}
-        tables = {ref.start: InputViews(states[ref.identifier], ref.alias) for ref in self.step.references}
+        context, query = self._context()
         published = self._published()
-        change = change_of(Context(blocks, tables, self.bench, tallies=self.tallies), query, published)
+        change = change_of(context, query, published)
         if change is None:
             return None
         weighted = self._shaped(self.bench.frame(change.sql), placed=change.placed)
@@ -98,6 +118,13 @@ class ChangeFinder:
         with understood():
             large = netted(weighted)
         return large if large.inserted or large.deleted else None
+
+    def _context(self) -> tuple[Context, Query]:
+        blocks, query = blocks_of(self.step.query, recursion=True)
+        states = {name: states_of(self.spark, self.bench, one, self._opened) for name, one in self.inputs.items()}
+        tables = {ref.start: InputViews(states[ref.identifier], ref.alias) for ref in self.step.references}
+        self.parts.numbers = numbered_parts(blocks, query)
+        return Context(blocks, tables, self.bench, tallies=self.tallies, parts=self.parts), query
 
     def _small(self, weighted: DataFrame, published: Published, change: Change) -> SmallChange | None:
         with understood():

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pyarrow.parquet as pq
@@ -18,7 +19,7 @@ from pyiceberg.io import FileIO
 from airflow_trickle.engine.delta.bench import SparkBench
 from airflow_trickle.engine.delta.context import Tallies
 from airflow_trickle.identifiers import quote
-from airflow_trickle.lakehouse.files import exists, list_files, make_durable, spark_path
+from airflow_trickle.lakehouse.files import delete_files, exists, list_files, make_durable, spark_path
 from airflow_trickle.lakehouse.staging import Staging
 from airflow_trickle.lakehouse.state import Frontier
 from airflow_trickle.tuning import tuning
@@ -27,31 +28,53 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
+#: The number of the outermost operation of a query; other parts are numbered from 0 on.
+ROOT = -1
+
+
 @dataclass(frozen=True)
-class Kept:
-    """The files of a table's lines, and their columns as the JSON of Spark's ``StructType``."""
+class Entries:
+    """The files of one auxiliary state, and their columns as the JSON of Spark's ``StructType``."""
 
     files: tuple[str, ...]
     columns: Mapping[str, Any]
 
+    def frame(self, spark: SparkSession) -> DataFrame:
+        """The entries on Spark."""
+        from pyspark.sql.types import StructType
+
+        struct = StructType.fromJson(dict(self.columns))
+        return spark.read.schema(struct).parquet(*(spark_path(file) for file in self.files))
+
+
+@dataclass(frozen=True)
+class Kept:
+    """The auxiliary states of a table: that of its outermost operation, and those of parts of its query."""
+
+    states: Mapping[int, Entries]
+    #: Parts of which no state is kept, since it would not pay.
+    declined: frozenset[int] = frozenset()
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The files of all states."""
+        return tuple(file for number in sorted(self.states) for file in self.states[number].files)
+
     def as_json(self, definition: str, frontier: Frontier) -> str:
         """For the status of the table."""
+        states = {
+            str(number): {"files": one.files, "columns": one.columns} for number, one in sorted(self.states.items())
+        }
         return json.dumps(
             {
                 "definition": definition,
                 "inputs": json.loads(frontier.as_json())["inputs"],
                 "files": self.files,
-                "columns": self.columns,
+                "states": states,
+                "declined": sorted(self.declined),
             },
             sort_keys=True,
         )
-
-    def frame(self, spark: SparkSession) -> DataFrame:
-        """The lines on Spark."""
-        from pyspark.sql.types import StructType
-
-        struct = StructType.fromJson(dict(self.columns))
-        return spark.read.schema(struct).parquet(*(spark_path(file) for file in self.files))
 
 
 def carried(text: str | None, definition: str, before: Frontier, after: Frontier) -> str | None:
@@ -72,50 +95,83 @@ def _noted(text: str | None, definition: str, frontier: Frontier) -> Kept | None
     said = json.loads(text)
     if said["definition"] != definition or said["inputs"] != json.loads(frontier.as_json())["inputs"]:
         return None
-    return Kept(tuple(said["files"]), said["columns"])
+    # An earlier version kept the state of the outermost operation alone.
+    states = said.get("states") or {str(ROOT): {"files": said["files"], "columns": said["columns"]}}
+    found = {int(number): Entries(tuple(one["files"]), one["columns"]) for number, one in states.items()}
+    return Kept(found, frozenset(said.get("declined", ())))
 
 
 def written(
-    spark: SparkSession, bench: SparkBench, tallies: Tallies, before: Kept | None, staging: Staging, io: FileIO
+    spark: SparkSession,
+    bench: SparkBench,
+    tallies: Mapping[int, Tallies],
+    before: Kept | None,
+    staging: Staging,
+    io: FileIO,
+    *,
+    most: int,
 ) -> Kept | None:
     """Write what a refresh adds; None if nothing is kept of it.
 
     Args:
         spark: The session.
-        bench: Where the lines are.
-        tallies: What the rules found.
+        bench: Where the entries are.
+        tallies: What the rules found, by the number of the part.
         before: What was kept so far.
         staging: Where the files go.
         io: How they are written.
+        most: How many bytes a state may have; a larger one of a part does not pay.
     """
-    if tallies.whole is not None:
-        return _whole(bench.frame(tallies.whole), staging, io)
-    if before is None or tallies.unchanged:
+    found: dict[int, Entries] = {}
+    declined = set(before.declined if before is not None else ())
+    for number, tally in sorted(tallies.items()):
+        old = before.states.get(number) if before is not None else None
+        entries = _written(bench, tally, old, f"{staging.kept_folder}/{number}", io)
+        if entries is None:
+            continue
+        if tally.whole is not None and number != ROOT and sum(map(partial(_size, io), entries.files)) > most:
+            # The files go with whatever else the refresh leaves unpublished in its folder.
+            delete_files(io, list(entries.files))
+            declined.add(number)
+            continue
+        found[number] = entries
+    return Kept(found, frozenset(declined)) if found or declined else None
+
+
+def _written(bench: SparkBench, tally: Tallies, before: Entries | None, folder: str, io: FileIO) -> Entries | None:
+    """Write what a refresh adds to one state; None if nothing is kept of it."""
+    if tally.whole is not None:
+        return _whole(bench.frame(tally.whole), folder, io)
+    if before is None or tally.unchanged:
         return before
-    if tallies.gained is None:
+    if tally.gained is None:
         return None
-    if len(before.files) >= tuning().aux_state_files and tallies.folded is not None:
-        return _whole(bench.frame(tallies.folded), staging, io)
-    rows = bench.rows_of(tallies.gained)
+    if len(before.files) >= tuning().aux_state_files and tally.folded is not None:
+        return _whole(bench.frame(tally.folded), folder, io)
+    rows = bench.rows_of(tally.gained)
     names = [column["name"] for column in before.columns["fields"]]
     if rows is None:
         listed = ", ".join(quote(name) for name in names)
-        more = _whole(bench.frame(f"SELECT {listed} FROM {quote(tallies.gained)}"), staging, io).files
+        more = _whole(bench.frame(f"SELECT {listed} FROM {quote(tally.gained)}"), folder, io).files
     else:
-        location = f"{staging.kept_folder}/lines.parquet"
+        location = f"{folder}/lines.parquet"
         with io.new_output(location).create(overwrite=True) as stream:
             pq.write_table(rows.select(names), stream, compression="zstd", store_decimal_as_integer=True)
         make_durable(io, [location])
         more = (location,)
-    return Kept((*before.files, *more), before.columns)
+    return Entries((*before.files, *more), before.columns)
 
 
-def _whole(lines: DataFrame, staging: Staging, io: FileIO) -> Kept:
+def _size(io: FileIO, file: str) -> int:
+    return len(io.new_input(file))
+
+
+def _whole(lines: DataFrame, folder: str, io: FileIO) -> Entries:
     columns = lines.schema.jsonValue()
-    lines.write.mode("overwrite").option("compression", "zstd").parquet(spark_path(staging.kept_folder))
-    files = tuple(path for path in list_files(io, staging.kept_folder) if path.endswith(".parquet"))
+    lines.write.mode("overwrite").option("compression", "zstd").parquet(spark_path(folder))
+    files = tuple(path for path in list_files(io, folder) if path.endswith(".parquet"))
     make_durable(io, files)
-    return Kept(files, columns)
+    return Entries(files, columns)
 
 
 def superfluous(before: str | None, stay: Collection[str]) -> tuple[str, ...]:

@@ -14,23 +14,24 @@ from airflow_trickle.engine.differential import ChangeFinder
 from airflow_trickle.engine.failures import fails_inside_spark, fails_on_rows, first_lines
 from airflow_trickle.engine.full import Difference, difference, netted, shaped
 from airflow_trickle.engine.kept import Kept, superfluous, valid
-from airflow_trickle.engine.kept import written as kept_lines
+from airflow_trickle.engine.kept import written as kept_states
 from airflow_trickle.engine.outcome import Outcome, Unneeded
 from airflow_trickle.engine.phases import Phase
 from airflow_trickle.engine.record import Refresh, outcome_of, summary_of
 from airflow_trickle.engine.small_change import SmallChange
 from airflow_trickle.engine.small_write import write_small
-from airflow_trickle.engine.states import ChangedInput, changed_inputs
+from airflow_trickle.engine.states import ChangedInput, changed_inputs, unchanged_inputs
 from airflow_trickle.engine.work import Work, working
 from airflow_trickle.engine.write import Written, write_all, write_difference
 from airflow_trickle.errors import RefreshFailed, TrickleError
 from airflow_trickle.lakehouse import staging as stagings
 from airflow_trickle.lakehouse.commit import stage
 from airflow_trickle.lakehouse.deletes import total_size
-from airflow_trickle.lakehouse.files import make_folder
+from airflow_trickle.lakehouse.files import delete_folder, make_folder
 from airflow_trickle.lakehouse.leases import Lease
 from airflow_trickle.lakehouse.state import read_history
 from airflow_trickle.results import Mode, Status, TableResult
+from airflow_trickle.tuning import tuning
 
 log = logging.getLogger("airflow_trickle")
 
@@ -96,14 +97,50 @@ def _write(work: Work, record: stagings.Staging) -> tuple[_Way, _Change | None, 
     with phases.phase(Phase.COMPUTE):
         way, found = _from_changes(work)
     if found is None:
-        return way, _in_full(work, record), None
+        change_in_full = _in_full(work, record)
+        return way, change_in_full, _state_of_all(work, record)
     change, finder = found.change, found.finder
-    with phases.phase(Phase.WRITE if finder.tallies.whole is None else Phase.KEEP):
-        lines = kept_lines(work.session, finder.bench, finder.tallies, finder.kept, record, work.target.table.io)
+    lines = _kept(work, record, finder)
     with phases.phase(Phase.WRITE):
         if change is None:
             return way, None, lines
         return way, _Change(_written(work, record, change), change.inserted, change.deleted), lines
+
+
+def _kept(work: Work, record: stagings.Staging, finder: ChangeFinder) -> Kept | None:
+    """Write the auxiliary states that a refresh has made or added to."""
+    phase = Phase.KEEP if any(one.whole is not None for one in finder.states.values()) else Phase.WRITE
+    most = int(finder.read * tuning().aux_state_share)
+    io = work.target.table.io
+    with work.run.phases.phase(phase):
+        try:
+            return kept_states(work.session, finder.bench, finder.states, finder.kept, record, io, most=most)
+        except Exception as error:
+            if phase is not Phase.KEEP or not (fails_on_rows(error) or fails_inside_spark(error)):
+                raise
+            # The rows are right without; the state of sums that do not fit, for one, cannot be made.
+            log.warning("%s: its auxiliary state could not be made, so it has none: %s", work.run.step.name, error)
+            delete_folder(io, record.kept_folder)
+            return None
+
+
+def _state_of_all(work: Work, record: stagings.Staging) -> Kept | None:
+    """Make the auxiliary state of a table that was computed in full, so that the first change finds it.
+
+    Later full refreshes make it only if there was one: a table that is mostly computed in full is spared.
+    """
+    step, published = work.run.step, work.decision.published
+    if step.mode == Mode.FULL.value or (published is not None and published.kept is None):
+        return None
+    if work.size < tuning().aux_state_min_bytes:
+        return None
+    inputs = unchanged_inputs(work.inputs)
+    finder = ChangeFinder(work.session, step, inputs, work.target, [], work.views)
+    try:
+        finder.build_state()
+    except NotInBlocks:
+        return None  # it is not refreshed from changes
+    return _kept(work, record, finder)
 
 
 def _in_full(work: Work, record: stagings.Staging) -> _Change | None:
@@ -206,7 +243,7 @@ def _found(work: Work, inputs: dict[str, ChangedInput]) -> _Found:
         log.warning("%s: what is kept beside it cannot be used, so it is left: %s", step.name, error)
         finder = ChangeFinder(work.session, step, inputs, work.target, work.held, work.views)
         # What fails now would fail again with the next refresh.
-        finder.tallies.wanted = False
+        finder.tallies.wanted = finder.parts.wanted = False
         return _find(work, finder)
 
 

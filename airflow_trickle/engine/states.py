@@ -69,6 +69,11 @@ def changed_inputs(lake: Lakehouse, inputs: Mapping[str, Input], before: Frontie
     return found
 
 
+def unchanged_inputs(inputs: Mapping[str, Input]) -> dict[str, ChangedInput]:
+    """Every input of a table as it is, as if it had been so before."""
+    return {identifier: ChangedInput(one, one, FileChanges((), ())) for identifier, one in inputs.items()}
+
+
 def present(spark: SparkSession, bench: SparkBench, source: Input, opened: Callable[[int], None]) -> Views:
     """An input as it is now, without a change; its files are opened when a query first reads it."""
     schema = schema_of(source.table, source.version)

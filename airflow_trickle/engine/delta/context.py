@@ -159,6 +159,36 @@ class Tallies:
 
 
 @dataclass
+class Parts:
+    """The auxiliary states of parts of a query, such as GROUP BY in a derived table, by the number of the part.
+
+    A part is numbered in the order of the text: another layout of the same query has the same numbers.
+    """
+
+    numbers: Mapping[Span, int]
+    #: The view of the entries so far, by number.
+    lines: Mapping[int, str] = field(default_factory=dict)
+    #: Parts of which no state is kept, since it would not pay.
+    declined: AbstractSet[int] = frozenset()
+    #: Whether state of other parts is to be made.
+    wanted: bool = False
+    #: Filled by the rules: what a refresh does to the states of the parts that it meets.
+    tallies: dict[int, Tallies] = field(default_factory=dict)
+
+    def of(self, span: Span) -> Tallies | None:
+        """The state of the part that stands there; None if it has none and is to have none."""
+        number = self.numbers.get(span)
+        if number is None or number in self.declined:
+            return None
+        if number not in self.tallies:
+            lines = self.lines.get(number)
+            if lines is None and not self.wanted:
+                return None
+            self.tallies[number] = Tallies(lines, wanted=self.wanted)
+        return self.tallies[number]
+
+
+@dataclass
 class Context:
     """One query, the states of its inputs, and where its parts are computed."""
 
@@ -171,6 +201,12 @@ class Context:
     #: By where the query of a CTE begins: its states, where somebody else has computed them.
     known: Mapping[int, Views] = field(default_factory=dict)
     tallies: Tallies | None = None
+    #: The states of parts of the query; None if no part has any.
+    parts: Parts | None = None
+    #: By the span of a query inside this one: its states, made of its auxiliary state.
+    maintained: dict[Span, Views] = field(default_factory=dict)
+    #: Whether state is made and no change is computed: nothing has changed.
+    building: bool = False
 
     def views_of(self, name: TableName, scope: Scope) -> Views:
         """The states of the table or CTE that stands at a place."""
@@ -228,6 +264,9 @@ class Context:
         return name if enough is None else f"(SELECT * FROM {name} WHERE {enough})"
 
     def _edits(self, query: Query, reading: _Reading) -> Iterator[tuple[Span, str]]:
+        if (views := self.maintained.get(query.span)) is not None:
+            yield query.span, f"SELECT * FROM {views.name(reading.version)}"
+            return
         seen = set(reading.known)  # the CTEs whose definition is part of the text at hand
         for cte in query.ctes:
             if cte.query.span.start in self.known:
@@ -255,6 +294,9 @@ class Context:
         return any(self._changes(query, scope))
 
     def _changes(self, query: Query, scope: Scope, known: frozenset[str] = frozenset()) -> Iterator[bool]:
+        if (views := self.maintained.get(query.span)) is not None:
+            yield views.delta is not None
+            return
         names = known
         for cte in query.ctes:
             if cte.query.span.start in self.known:

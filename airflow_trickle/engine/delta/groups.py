@@ -211,6 +211,8 @@ def change_of_groups(block: Block, published: Published | None) -> Change | None
     """The change of a SELECT with groups or windows; ``published`` are the rows that it replaces."""
     terms = block.row_terms()
     everything = block.changed_elsewhere()
+    if block.context.building and published is not None:
+        _build_state(block, published)
     if not terms and not everything:
         return None
     touched = Touched((), ()) if everything else touched_by(block)
@@ -233,18 +235,35 @@ def _added_to(
     """The change by adding to what is kept or published; None if neither holds enough."""
     context = block.context
     tallies = context.tallies
-    losing = not block.only_gains(terms)
+    merge = merge_of(block, touched.keys, touched.shown, published) if shown and exact else None
+    # Groups that only gained rows can do without state if the published rows can be added to.
+    missed = merge is None or not block.only_gains(terms)
     tally = None
-    if tallies is not None and (tallies.lines is not None or (tallies.wanted and losing)):
+    if tallies is not None and (tallies.lines is not None or (tallies.wanted and missed)):
         tally = tally_of(block, touched.keys, touched.shown if shown else None, calls_of(context, block.select))
     if tally is not None and tallies is not None:
         if tallies.lines is not None:
-            return (tally.change(terms, tallies.lines, touched.shown if shown else None, published),)
+            return (tally.change(terms, tallies, touched.shown if shown else None, published),)
         if not shown and not exact:
             return None
         tallies.whole = tally.whole()
-    merge = merge_of(block, touched.keys, touched.shown, published) if shown and exact else None
     return (Merging(block, merge, published).change(terms),) if merge is not None else None
+
+
+def _build_state(block: Block, published: Published) -> None:
+    """Have the state of the outermost SELECT made, if the published rows alone cannot be added to."""
+    context, tallies = block.context, block.context.tallies
+    if tallies is None or not tallies.wanted or not _is_plain(block) or block.select.distinct:
+        return
+    touched, exact = touched_by(block), why_inexact(block) is None
+    shown = all(at is not None for at in touched.shown) and _one_by_one(block, published)
+    if not shown and not exact:
+        return
+    if shown and exact and merge_of(block, touched.keys, touched.shown, published) is not None:
+        return
+    tally = tally_of(block, touched.keys, touched.shown if shown else None, calls_of(context, block.select))
+    if tally is not None:
+        tallies.whole = tally.whole()
 
 
 def _recomputed(block: Block, terms: list[Term], published: Published | None) -> Change | None:

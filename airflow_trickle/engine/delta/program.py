@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from airflow_trickle.algebra.nodes import SetKind
+from airflow_trickle.blocks.check import expressions
 from airflow_trickle.blocks.repeatable import inner_queries
 from airflow_trickle.blocks.shapes import (
     Body,
@@ -19,6 +22,7 @@ from airflow_trickle.engine.delta.context import Change, Context, Published, Sco
 from airflow_trickle.engine.delta.groups import calls_of, change_of_groups, is_grouped, require_exact
 from airflow_trickle.engine.delta.selects import Block
 from airflow_trickle.engine.delta.sets import change_of_distinct, change_of_set, gain_of_distinct, union_all
+from airflow_trickle.engine.delta.subviews import is_closed, maintain, may_have_state, part_of
 from airflow_trickle.engine.delta.terms import all_of
 from airflow_trickle.engine.zset import RESERVED, WEIGHT
 
@@ -35,9 +39,19 @@ def change_of(context: Context, query: Query, published: Published) -> Change | 
         NotInBlocks: a part of the query cannot be refreshed from changes.
     """
     found, tallies = _query(context, query, {}, published), context.tallies
+    if context.building:
+        return None
     if found is None and tallies is not None and tallies.gained is None:
         tallies.unchanged = True
     return found
+
+
+def build_state(context: Context, query: Query, published: Published) -> None:
+    """Have all auxiliary state made that a query is to have; nothing has changed, and nothing is computed.
+
+    The context's `tallies` and `parts` are told the SQL. ``published`` tells the columns of the result.
+    """
+    change_of(replace(context, building=True), query, published)
 
 
 def change_inside(context: Context, query: Query, scope: Scope) -> Change | None:
@@ -77,17 +91,37 @@ def _limited(context: Context, query: Query, scope: Scope, published: Published)
 
     Which rows of those that tie are taken is open; the published ones are what is taken away.
     """
+    after = _top_of_groups(context, query, scope)
     behind_with = Query(Span(query.begin, query.span.end), (), query.body, query.order, query.limit, query.skip)
     if not context.reads_change(behind_with, scope):
         return None
-    after = context.render(behind_with, Version.NEW, scope)
-    return replaced(published, "true", after)
+    return replaced(published, "true", after or context.render(behind_with, Version.NEW, scope))
+
+
+def _top_of_groups(context: Context, query: Query, scope: Scope) -> str | None:
+    """ORDER BY … LIMIT over groups that have auxiliary state; None if they have none, or it names what they hide."""
+    body, blocks = query.body, context.blocks
+    if not isinstance(body, Select) or context.parts is None or not may_have_state(context, body):
+        return None
+    tallies, tail = context.parts.of(query.span), (*query.order, query.limit, query.skip)
+    odd = any(True for _ in blocks.calls(*tail)) or any(True for _ in blocks.subqueries(*tail))
+    if tallies is None or odd:
+        return None
+    block, tail_text = _block(context, body, scope), blocks.text[body.span.end : query.span.end]
+    # Spark, too, looks for a name of ORDER BY among the columns of the result first.
+    if not context.bench.resolves(f"SELECT * FROM ({block.sql(all_of(block.count, Version.NEW))}) {tail_text}"):
+        return None
+    views = maintain(context, block, tallies)
+    return None if views is None else f"SELECT * FROM {views.name(Version.NEW)} {tail_text}"
 
 
 def cte_views(context: Context, cte: CteBlock, scope: Scope) -> Views:
     """The states of a CTE; its change is computed once."""
     if cte.query.span.start in context.known:
         return context.known[cte.query.span.start]
+    part = part_views(context, cte.query, scope)
+    if part is not None:
+        return part if not cte.columns else _renamed(context, part, cte)
     new = context.bench.view(_named(context.render(cte.query, Version.NEW, scope), cte.columns), f"{cte.name} after")
     if not context.reads_change(cte.query, scope):
         return Views(new, new, None)
@@ -99,6 +133,37 @@ def cte_views(context: Context, cte: CteBlock, scope: Scope) -> Views:
         return Views(new, new, None)
     old = context.bench.view(_named(context.render(cte.query, Version.OLD, scope), cte.columns), f"{cte.name} before")
     return Views(old, new, kept)
+
+
+def _renamed(context: Context, part: Views, cte: CteBlock) -> Views:
+    """The states of a part under the names that a CTE gives its columns."""
+    new = context.bench.view(_named(f"SELECT * FROM {part.name(Version.NEW)}", cte.columns), f"{cte.name} after")
+    if part.delta is None:
+        return Views(new, new, None)
+    old = context.bench.view(_named(f"SELECT * FROM {part.name(Version.OLD)}", cte.columns), f"{cte.name} before")
+    rows = f"SELECT * FROM {part.name(Version.DELTA)}"
+    return Views(old, new, context.bench.view(_named(rows, cte.columns, weight=True), f"the change of {cte.name}"))
+
+
+def part_views(context: Context, query: Query, scope: Scope) -> Views | None:
+    """The states of a query inside another one out of its own auxiliary state; None if it has none."""
+    known, part = context.maintained.get(query.span), part_of(context, query)
+    if known is not None or part is None:
+        return known
+    select, tallies = part
+    views = maintain(context, _block(context, select, scope), tallies)
+    if views is not None:
+        context.maintained[query.span] = views
+    return views
+
+
+def _block(context: Context, select: Select, scope: Scope) -> Block:
+    """A SELECT with the changes of what it reads; what has auxiliary state inside is read from there."""
+    derived = derived_changes(context, select, scope)
+    for subquery in context.blocks.subqueries(*expressions(select)):
+        if part_of(context, subquery.query) is not None and is_closed(context, subquery.query, scope):
+            part_views(context, subquery.query, scope)
+    return Block(context, select, scope, derived)
 
 
 def _named(sql: str, columns: str, *, weight: bool = False) -> str:
@@ -119,7 +184,7 @@ def _body(context: Context, body: Body, scope: Scope, published: Published | Non
 
 
 def _select(context: Context, select: Select, scope: Scope, published: Published | None) -> Change | None:
-    block = Block(context, select, scope, derived_changes(context, select, scope))
+    block = _block(context, select, scope)
     calls = calls_of(context, select)
     if is_grouped(select, calls) or calls:
         delta = change_of_groups(block, None if select.distinct else published)
@@ -141,7 +206,11 @@ def derived_changes(context: Context, select: Select, scope: Scope) -> dict[int,
     found: dict[int, str | None] = {}
     for at, source in enumerate(select.sources):
         relation = source.relation
-        if not isinstance(relation, Derived) or not context.reads_change(relation.query, scope):
+        if not isinstance(relation, Derived):
+            continue
+        part = part_views(context, relation.query, scope)
+        if part is not None or not context.reads_change(relation.query, scope):
+            found[at] = part.delta if part is not None else None
             continue
         delta = _query(context, relation.query, scope)
         found[at] = context.bench.keep(delta.sql, "the change of a derived table") if delta is not None else None

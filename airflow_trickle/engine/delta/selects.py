@@ -15,7 +15,7 @@ from airflow_trickle.blocks.check import expressions
 from airflow_trickle.blocks.equalities import equalities
 from airflow_trickle.blocks.expressions import probe_of, star_in_call
 from airflow_trickle.blocks.shapes import Derived, Item, NotInBlocks, Query, Select, Span, Subquery, SubqueryKind
-from airflow_trickle.engine.delta.context import Context, Scope, Version
+from airflow_trickle.engine.delta.context import Context, Scope, Version, Views
 from airflow_trickle.engine.delta.joins import Joins
 from airflow_trickle.engine.delta.narrowing import Narrowing
 from airflow_trickle.engine.delta.terms import Term, uniform
@@ -207,6 +207,10 @@ def affected_by(block: Block, subquery: Subquery) -> Affected:
     select = _plain_select(subquery.query)
     if select is None:
         return Affected("true")
+    views = context.maintained.get(subquery.query.span)
+    if views is not None:
+        probe = _probe(block, subquery) if subquery.kind is SubqueryKind.IN else None
+        return Affected("true" if probe is None else _among(probe, [_values(context, views)]))
     inner = Block(context, select, scope, {})
     if any(True for _ in inner._changed(expressions(select))) or _has_changed_derived(inner):
         return Affected("true")
@@ -263,7 +267,18 @@ def _correlated(block: Block, inner: Block, term: Term) -> tuple[list[str], dict
 
 def _affected_in(inner: Block, terms: list[Term], probe: str) -> str:
     """x [NOT] IN (…): rows whose x is among the changed values, or for which NULL makes the answer unknown."""
-    values = [inner.sql(replace(term, weight=""), grouped=False) for term in terms]
+    return _among(probe, [inner.sql(replace(term, weight=""), grouped=False) for term in terms])
+
+
+def _values(context: Context, views: Views) -> str:
+    """The changed values of a subquery of one column that has auxiliary state."""
+    rows = views.name(Version.DELTA)
+    names = [quote(column.name) for column in context.bench.columns(f"SELECT * FROM {rows}")]
+    return f"SELECT {names[0]} FROM {rows}"
+
+
+def _among(probe: str, values: list[str]) -> str:
+    """Whether a value is among others, or it is not known."""
     name = f"{RESERVED}v"
     tests = [f"{probe} IN ({value})" for value in values]
     tests += [f"EXISTS (SELECT 1 FROM ({value}) AS {RESERVED}n({name}) WHERE {name} IS NULL)" for value in values]

@@ -15,11 +15,11 @@ from dataclasses import replace
 from airflow_trickle.blocks.expressions import folded, position_in
 from airflow_trickle.blocks.nameless import has_no_names
 from airflow_trickle.blocks.shapes import Call, Span
-from airflow_trickle.engine.delta.context import LINES_FAIL, Change, Published, Version, replaced, weighted
+from airflow_trickle.engine.delta.context import LINES_FAIL, Change, Published, Tallies, Version, replaced, weighted
 from airflow_trickle.engine.delta.extremes import Extremes
 from airflow_trickle.engine.delta.keys import key_name, published_among
 from airflow_trickle.engine.delta.selects import Block
-from airflow_trickle.engine.delta.tally_parts import WHOLE, Part, part_of, typed
+from airflow_trickle.engine.delta.tally_parts import MOST_DIGITS, WHOLE, Part, part_of, typed
 from airflow_trickle.engine.delta.terms import Term, all_of
 from airflow_trickle.engine.zset import RESERVED
 from airflow_trickle.identifiers import quote
@@ -71,10 +71,29 @@ class Tally:
 
     def _sum_of(self, part: Part, text: str) -> str:
         """A sum in the type that lines have."""
-        return f"CAST(coalesce(sum({text}), 0) AS DECIMAL(38,{part.scale}))"
+        if not part.is_wide:
+            return f"CAST(coalesce(sum({text}), 0) AS DECIMAL(38,{part.scale}))"
+        # Without ANSI mode, a sum that does not fit is NULL.
+        failing = f"raise_error('{LINES_FAIL} a sum of too large numbers')"
+        total = f"CASE WHEN count({text}) = 0 THEN 0 ELSE coalesce(sum({text}), {failing}) END"
+        return f"CAST({total} AS DECIMAL(38,{part.scale}))"
 
     def _wide(self, part: Part, text: str) -> str:
         return f"CAST({text} AS DECIMAL({WHOLE[part.kind]},0))" if part.kind in WHOLE else text
+
+    def _weighed(self, part: Part, text: str) -> str:
+        """A value as often as its weight tells."""
+        weight = f"{RESERVED}w"
+        if not part.is_wide:
+            return f"{text} * CAST({weight} AS DECIMAL(10,0))"
+        # The product of so many digits may not fit; a row mostly comes or goes once.
+        limit = 10 ** (MOST_DIGITS - part.scale)
+        narrow = f"CAST({text} AS DECIMAL({MOST_DIGITS},{part.scale})) * CAST({weight} AS DECIMAL(10,0))"
+        failing = f"CAST(raise_error('{LINES_FAIL} a sum of too large numbers') AS DECIMAL(38,{part.scale}))"
+        return (
+            f"CASE WHEN {text} IS NULL THEN NULL WHEN {weight} = 1 THEN {text} WHEN {weight} = -1 THEN -{text} "
+            f"WHEN abs({text}) < {limit} THEN {narrow} ELSE {failing} END"
+        )
 
     def whole(self) -> str:
         """All lines, from the rows as they are now."""
@@ -97,7 +116,6 @@ class Tally:
         """The lines of the changed rows."""
         rows = " UNION ALL ".join(self._changed_rows(term) for term in terms)
         weight = f"{RESERVED}w"
-        times = f"CAST({weight} AS DECIMAL(10,0))"
         by = [*self._names, *self._extremes.values]
         shown = [*by, f"sum({weight}) AS {_ROWS}"]
         for part in self._added:
@@ -106,9 +124,10 @@ class Tally:
             shown.append(f"sum({counted}) AS {RESERVED}c{part.number}")
             if part.sums:
                 wide = self._wide(part, value)
-                shown.append(f"{self._sum_of(part, f'{wide} * {times}')} AS {RESERVED}s{part.number}")
+                shown.append(f"{self._sum_of(part, self._weighed(part, wide))} AS {RESERVED}s{part.number}")
                 if part.averages_doubles:
-                    shown.append(f"{self._sum_of(part, f'abs({wide}) * {times}')} AS {RESERVED}a{part.number}")
+                    size = self._sum_of(part, self._weighed(part, f"abs({wide})"))
+                    shown.append(f"{size} AS {RESERVED}a{part.number}")
         group = f" GROUP BY {', '.join(by)}" if by else " HAVING count(*) > 0"
         lines = f"SELECT {', '.join(shown)} FROM ({rows}){group}"
         return self._extremes.changed(lines, self._columns) if self._extremes.parts else lines
@@ -132,18 +151,18 @@ class Tally:
     # --- the change --------------------------------------------------------------------------------
 
     def change(
-        self, terms: list[Term], lines: str, shown: tuple[int | None, ...] | None, published: Published
+        self, terms: list[Term], tallies: Tallies, shown: tuple[int | None, ...] | None, published: Published | None
     ) -> Change | None:
         """The change of the result, by the lines so far and those of the changed rows, which are noted to be kept.
 
         Args:
             terms: The changed rows.
-            lines: The view of the lines so far.
+            tallies: The lines so far; is told what becomes of them.
             shown: By key: the column that shows it; None if some are not shown.
-            published: The result before.
+            published: The result before; None for a part of a query, whose keys are then not shown.
         """
-        bench, tallies = self._block.context.bench, self._block.context.tallies
-        assert tallies is not None  # noqa: S101 - there are lines
+        bench, lines = self._block.context.bench, tallies.lines
+        assert lines is not None  # noqa: S101 - asked before
         view = bench.keep(self.changed(terms), "what the changed rows add to each group")
         if view is None:
             tallies.unchanged = True
@@ -165,10 +184,11 @@ class Tally:
         after = self.added_up(f"SELECT {listed} FROM ({before}) UNION ALL SELECT {listed} FROM {quote(view)}")
         if self._extremes.parts:
             assert shown is not None  # noqa: S101 - asked for by tally_of
+            assert published is not None  # noqa: S101 - its columns are shown
             found = self._extremes.found(view, self.added_up(before), after, shown, published)
             which = published_among(self._block, shown, view, published)
             return replaced(published, which, self.result(found.lines), *found.read_again)
-        if shown is not None:
+        if shown is not None and published is not None:
             return replaced(published, published_among(self._block, shown, view, published), self.result(after))
         old = weighted(self.result(self.added_up(before)), -1)
         return Change(f"{weighted(self.result(after), 1)} UNION ALL {old}")

@@ -16,8 +16,10 @@ WHOLE = {"tinyint": 20, "smallint": 20, "int": 20, "bigint": 20}
 _NAMES = frozenset({"count", "count_if", "sum", "avg", "mean", "min", "max"})
 #: Types whose smallest and largest values are kept; of others a group is read again.
 _ORDERED = frozenset([*WHOLE, "float", "double", "string", "date", "timestamp", "timestamp_ntz", "boolean"])
-#: Decimals with more digits could overflow when they are multiplied with a weight.
-_MOST_DIGITS = 27
+#: Decimals with more digits may overflow when they are multiplied with a weight.
+MOST_DIGITS = 27
+#: Spark keeps so many digits behind the point of a product or sum that does not fit; more would be rounded.
+_SAFE_SCALE = 6
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,11 @@ class Part:
     def averages_doubles(self) -> bool:
         """Whether the answer is a double, which is exact only as long as all values together are not too large."""
         return self.name != "sum" and self.kind in WHOLE
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether the values are decimals of so many digits that sums and products of them may not fit."""
+        return self.kind.startswith("decimal") and int(self.kind.removeprefix("decimal(").split(",")[0]) > MOST_DIGITS
 
     @property
     def scale(self) -> int:
@@ -90,5 +97,7 @@ def _adds_up(name: str, kind: str) -> bool:
         digits, scale = (int(number) for number in kind.removeprefix("decimal(").rstrip(")").split(","))
         # Of an average, enough digits must be left behind those that are shown to round it only once.
         spare = 38 - (digits + 10 - scale) - (scale + 4)
-        return digits <= _MOST_DIGITS and (name == "sum" or spare >= 9)
+        if name == "sum":
+            return digits <= MOST_DIGITS or scale <= _SAFE_SCALE
+        return digits <= MOST_DIGITS and spare >= 9
     return kind in WHOLE and not (name != "sum" and kind == "bigint")

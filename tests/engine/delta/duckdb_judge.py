@@ -16,10 +16,12 @@ from airflow_trickle.algebra.references import ParsedQuery, parse_query
 from airflow_trickle.blocks.check import blocks_of
 from airflow_trickle.blocks.layout import laid_out
 from airflow_trickle.blocks.shapes import NotInBlocks
-from airflow_trickle.engine.delta.context import Change, Context, InputViews, Published, Tallies, Version, Views
+from airflow_trickle.engine.delta.context import Change, Context, InputViews, Parts, Published, Tallies, Version, Views
 from airflow_trickle.engine.delta.explaining import Names
 from airflow_trickle.engine.delta.program import change_of
 from airflow_trickle.engine.delta.ranges import ranges_of_rows
+from airflow_trickle.engine.delta.subviews import numbered_parts
+from airflow_trickle.engine.kept import ROOT
 from airflow_trickle.engine.zset import WEIGHT
 from airflow_trickle.identifiers import quote
 from tests.engine.delta.duckdb_executor import ChangeNotOnDuckDB, DuckDBExecutor, NotOnDuckDB
@@ -119,25 +121,46 @@ class DuckDBJudge:
         published = self._publish(executor, query, states)
         was = executor.rows(f"SELECT * FROM {published.rows}")
         wanted = executor.rows(_over(query, states, Version.NEW))
-        tallies = Tallies()
+        tallies, parts = Tallies(), None
         if state:
             back = {name: Views(one.new, one.old, one.delta, types=one.types) for name, one in states.items()}
-            tallies.lines = "state_before" if self._state(executor, query, back, published, "state_before") else None
+            made = self._state(executor, query, back, published, "state_before")
+            tallies.lines = "state_before" if ROOT in made else None
+            parts = Parts({}, {number: f"state_before_{number}" for number in made if number != ROOT})
         found = _bag(was)
         try:
-            change = _change(executor, query, states, published, tallies)
+            change = _change(executor, query, states, published, tallies, parts)
             for row in executor.rows(change.sql) if change is not None else ():
                 found[_hashable(row[: len(published.columns)])] += row[len(published.columns)]
         except NotOnDuckDB as error:
             raise ChangeNotOnDuckDB(str(error)) from error
-        kept = None
-        if tallies.folded is not None:
-            self._state(executor, query, states, published, "state_after")
-            columns = ", ".join(quote(one.name) for one in executor.columns(tallies.folded))
-            kept = _bag(executor.rows(tallies.folded)), _bag(executor.rows(f"SELECT {columns} FROM state_after"))
+        every = {ROOT: tallies, **(parts.tallies if parts is not None else {})}
+        kept = self._refreshed(executor, query, states, published, every)
         steps = tuple(f"{step.name}: {step.about}: {step.sql}" for step in executor.steps)
         there = Counter({row: count for row, count in found.items() if count})
         return Verdict(there, _bag(wanted), change.sql if change is not None else None, steps, kept)
+
+    def _refreshed(
+        self,
+        executor: DuckDBExecutor,
+        query: ParsedQuery,
+        states: dict[str, Views],
+        published: Published,
+        tallies: Mapping[int, Tallies],
+    ) -> tuple[Counter[Row], Counter[Row]] | None:
+        """The states after a refresh, and the same computed anew; None if no state was used."""
+        same = {number: f"SELECT * FROM {one.lines}" for number, one in tallies.items() if one.lines and one.unchanged}
+        used = same | {number: one.folded for number, one in tallies.items() if one.folded is not None}
+        if not used:
+            return None
+        self._state(executor, query, states, published, "state_after")
+        refreshed, anew = Counter[Row](), Counter[Row]()
+        for number, sql in used.items():
+            columns = ", ".join(quote(column.name) for column in executor.columns(sql))
+            view = "state_after" if number == ROOT else f"state_after_{number}"
+            refreshed.update(_bag((number, *row) for row in executor.rows(sql)))
+            anew.update(_bag((number, *row) for row in executor.rows(f"SELECT {columns} FROM {view}")))
+        return refreshed, anew
 
     def explain(self, case: GoldenCase) -> str:
         """The SQL by which a change of a case is computed, as its file shows it."""
@@ -147,16 +170,19 @@ class DuckDBJudge:
         names = sorted({ref.name.lower() for ref in query.references})
         states = {name: self._named_states(executor, name, case) for name in names}
         published = self._publish(executor, query, states, executor.names.give("published"))
-        shown, tallies = list[tuple[str, str]](), Tallies()
+        shown, tallies, parts = list[tuple[str, str]](), Tallies(), None
         if case.state:
             name = executor.names.give("state")
-            sql = self._state(executor, query, states, published, name)
-            if sql is None:
+            made = self._state(executor, query, states, published, name)
+            if not made:
                 return "-- expect no state"
-            tallies.lines = name
-            shown.append(("state, kept beside the table", executor.names.shown(sql)))
+            tallies.lines = name if ROOT in made else None
+            parts = Parts({}, {number: f"{name}_{number}" for number in made if number != ROOT})
+            for number, sql in made.items():
+                about = "state, kept beside the table" if number == ROOT else f"{name}_{number}, kept of a part"
+                shown.append((about, executor.names.shown(sql)))
             executor.steps.clear()
-        change = _change(executor, query, states, published, tallies)
+        change = _change(executor, query, states, published, tallies, parts)
         shown += [
             (f"{step.name}, {'computed once' if step.kept else 'a view'}: {step.about}", step.sql)
             for step in executor.steps
@@ -223,14 +249,18 @@ class DuckDBJudge:
 
     def _state(
         self, executor: DuckDBExecutor, query: ParsedQuery, states: dict[str, Views], published: Published, name: str
-    ) -> str | None:
-        """Computes the auxiliary state over the new rows of some states, and tells its SQL; None if there is none."""
-        tallies = Tallies(wanted=True)
-        _change(executor, query, {key: _shrinking(one) for key, one in states.items()}, published, tallies)
-        if tallies.whole is None:
-            return None
-        executor.run(f'CREATE TEMP TABLE "{name}" AS {executor.translated(tallies.whole)}')
-        return tallies.whole
+    ) -> dict[int, str]:
+        """Computes the auxiliary states over the new rows of some states, and tells their SQL by number of the part."""
+        tallies, parts = Tallies(wanted=True), Parts({}, wanted=True)
+        shrinking = {key: _shrinking(one) for key, one in states.items()}
+        _change(executor, query, shrinking, published, tallies, parts)
+        made = {}
+        for number, one in {ROOT: tallies, **parts.tallies}.items():
+            if one.whole is not None:
+                view = name if number == ROOT else f"{name}_{number}"
+                executor.run(f'CREATE TEMP TABLE "{view}" AS {executor.translated(one.whole)}')
+                made[number] = one.whole
+        return made
 
 
 def explained(judge: DuckDBJudge, case: GoldenCase) -> str:
@@ -253,11 +283,18 @@ def _parsed(text: str) -> ParsedQuery:
 
 
 def _change(
-    executor: DuckDBExecutor, query: ParsedQuery, states: dict[str, Views], published: Published, tallies: Tallies
+    executor: DuckDBExecutor,
+    query: ParsedQuery,
+    states: dict[str, Views],
+    published: Published,
+    tallies: Tallies,
+    parts: Parts | None = None,
 ) -> Change | None:
     blocks, parsed = blocks_of(query.text)
     inputs = {ref.start: InputViews(states[ref.name.lower()], ref.alias) for ref in query.references}
-    return change_of(Context(blocks, inputs, executor, tallies=tallies), parsed, published)
+    if parts is not None:
+        parts.numbers = numbered_parts(blocks, parsed)
+    return change_of(Context(blocks, inputs, executor, tallies=tallies, parts=parts), parsed, published)
 
 
 def _over(query: ParsedQuery, states: dict[str, Views], version: Version) -> str:

@@ -1827,44 +1827,105 @@ FROM (
       FROM u_after AS u) AS __trickle_q(`__trickle_c1`)))
 GROUP BY `__trickle_c1`
 HAVING sum(__trickle_l) <> 0 OR sum(__trickle_r) <> 0;
--- expect x_after_2, a view: x after
-SELECT k, count(*) AS n
+-- expect state_1, kept of a part
+SELECT k AS `__trickle_k0`, count(*) AS __trickle_n, count(1) AS __trickle_c0
 FROM t_after AS t
 GROUP BY k;
--- expect keys_2, computed once: the keys of the changed rows
-SELECT DISTINCT k AS `__trickle_k0`
-FROM t_changes AS t;
--- expect x_changes_2, computed once: the change of x
-SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+-- expect gains_1, computed once: what the changed rows add to each group
+SELECT `__trickle_k0`, sum(__trickle_w) AS __trickle_n, sum(CASE WHEN __trickle_x0 IS NULL THEN 0L ELSE __trickle_w END) AS __trickle_c0
 FROM (
-  SELECT k, count(*) AS n
-  FROM t_after AS t
-  WHERE (EXISTS (
-    SELECT 1
-    FROM keys_2
-    WHERE `__trickle_k0` <=> (k)))
-  GROUP BY k)
-UNION ALL
-SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+  SELECT k AS `__trickle_k0`, 1 AS __trickle_x0, __trickle_weight AS __trickle_w
+  FROM t_changes AS t)
+GROUP BY `__trickle_k0`;
+-- expect part_changes_1, computed once: the change of a part
+SELECT *
 FROM (
-  SELECT k, count(*) AS n
-  FROM t_before AS t
-  WHERE (EXISTS (
-    SELECT 1
-    FROM keys_2
-    WHERE `__trickle_k0` <=> (k)))
-  GROUP BY k);
--- expect x_before_2, a view: x before
-SELECT k, count(*) AS n
-FROM t_before AS t
-GROUP BY k;
+  SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+  FROM (
+    SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS n
+    FROM (
+      SELECT `__trickle_k0` AS __trickle_i0, __trickle_n AS __trickle_i1
+      FROM (
+        SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
+        FROM (
+          SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+          FROM (
+            SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+            FROM (
+              SELECT *
+              FROM `state_1` AS l
+              WHERE EXISTS (
+                SELECT 1
+                FROM gains_1 AS d
+                WHERE d.`__trickle_k0` <=> l.`__trickle_k0`))
+            UNION ALL
+            SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+            FROM gains_1))
+        GROUP BY `__trickle_k0`
+        HAVING sum(__trickle_n) <> 0)
+      WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
+  UNION ALL
+  SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+  FROM (
+    SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS n
+    FROM (
+      SELECT `__trickle_k0` AS __trickle_i0, __trickle_n AS __trickle_i1
+      FROM (
+        SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
+        FROM (
+          SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+          FROM (
+            SELECT *
+            FROM `state_1` AS l
+            WHERE EXISTS (
+              SELECT 1
+              FROM gains_1 AS d
+              WHERE d.`__trickle_k0` <=> l.`__trickle_k0`)))
+        GROUP BY `__trickle_k0`
+        HAVING sum(__trickle_n) <> 0)
+      WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))) AS __trickle_q(`k`, `n`, __trickle_weight);
+-- expect part_after_1, a view: a part after
+SELECT *
+FROM (
+  SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS n
+  FROM (
+    SELECT `__trickle_k0` AS __trickle_i0, __trickle_n AS __trickle_i1
+    FROM (
+      SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
+      FROM (
+        SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+        FROM (
+          SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+          FROM `state_1`
+          UNION ALL
+          SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+          FROM gains_1))
+      GROUP BY `__trickle_k0`
+      HAVING sum(__trickle_n) <> 0)
+    WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true))) AS __trickle_q(`k`, `n`);
+-- expect part_before_1, a view: a part before
+SELECT *
+FROM (
+  SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS n
+  FROM (
+    SELECT `__trickle_k0` AS __trickle_i0, __trickle_n AS __trickle_i1
+    FROM (
+      SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
+      FROM (
+        SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+        FROM (
+          SELECT *
+          FROM `state_1`))
+      GROUP BY `__trickle_k0`
+      HAVING sum(__trickle_n) <> 0)
+    WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true))) AS __trickle_q(`k`, `n`);
 -- expect changed_rows_2, computed once: the changed rows and how often they come and go
 SELECT `__trickle_c1`, sum(__trickle_l) AS __trickle_l, sum(__trickle_r) AS __trickle_r
 FROM (
   SELECT CAST(`__trickle_c1` AS bigint) AS `__trickle_c1`, __trickle_weight AS __trickle_l, 0L AS __trickle_r
   FROM (
     SELECT n, __trickle_weight AS __trickle_weight
-    FROM x_changes_2 AS x) AS __trickle_q(`__trickle_c1`, __trickle_weight)
+    FROM part_changes_1 AS x) AS __trickle_q(`__trickle_c1`, __trickle_weight)
   UNION ALL
   SELECT CAST(`__trickle_c1` AS bigint) AS `__trickle_c1`, 0L AS __trickle_l, __trickle_weight AS __trickle_r
   FROM (

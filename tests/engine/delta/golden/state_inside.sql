@@ -1,0 +1,1870 @@
+-- Auxiliary state of parts of a query: what stands around a GROUP BY reads it before and after from its state.
+
+-- title: group of groups
+-- changed: t
+-- state: kept
+SELECT n, count(*) AS c FROM (SELECT g, count(*) AS n FROM t GROUP BY g) AS q GROUP BY n;
+-- expect state, kept beside the table
+SELECT n AS `__trickle_k0`, count(*) AS __trickle_n, count(1) AS __trickle_c0
+FROM (
+  SELECT g, count(*) AS n
+  FROM t_after AS t
+  GROUP BY g) AS q
+GROUP BY n;
+-- expect state_1, kept of a part
+SELECT g AS `__trickle_k0`, count(*) AS __trickle_n, count(1) AS __trickle_c0
+FROM t_after AS t
+GROUP BY g;
+-- expect gains_2, computed once: what the changed rows add to each group
+SELECT `__trickle_k0`, sum(__trickle_w) AS __trickle_n, sum(CASE WHEN __trickle_x0 IS NULL THEN 0L ELSE __trickle_w END) AS __trickle_c0
+FROM (
+  SELECT g AS `__trickle_k0`, 1 AS __trickle_x0, __trickle_weight AS __trickle_w
+  FROM t_changes AS t)
+GROUP BY `__trickle_k0`;
+-- expect part_changes_1, computed once: the change of a part
+SELECT *
+FROM (
+  SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+  FROM (
+    SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS n
+    FROM (
+      SELECT `__trickle_k0` AS __trickle_i0, __trickle_n AS __trickle_i1
+      FROM (
+        SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
+        FROM (
+          SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+          FROM (
+            SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+            FROM (
+              SELECT *
+              FROM `state_1` AS l
+              WHERE EXISTS (
+                SELECT 1
+                FROM gains_2 AS d
+                WHERE d.`__trickle_k0` <=> l.`__trickle_k0`))
+            UNION ALL
+            SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+            FROM gains_2))
+        GROUP BY `__trickle_k0`
+        HAVING sum(__trickle_n) <> 0)
+      WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
+  UNION ALL
+  SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+  FROM (
+    SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS n
+    FROM (
+      SELECT `__trickle_k0` AS __trickle_i0, __trickle_n AS __trickle_i1
+      FROM (
+        SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
+        FROM (
+          SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+          FROM (
+            SELECT *
+            FROM `state_1` AS l
+            WHERE EXISTS (
+              SELECT 1
+              FROM gains_2 AS d
+              WHERE d.`__trickle_k0` <=> l.`__trickle_k0`)))
+        GROUP BY `__trickle_k0`
+        HAVING sum(__trickle_n) <> 0)
+      WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))) AS __trickle_q(`g`, `n`, __trickle_weight);
+-- expect part_after_1, a view: a part after
+SELECT *
+FROM (
+  SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS n
+  FROM (
+    SELECT `__trickle_k0` AS __trickle_i0, __trickle_n AS __trickle_i1
+    FROM (
+      SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
+      FROM (
+        SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+        FROM (
+          SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+          FROM `state_1`
+          UNION ALL
+          SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+          FROM gains_2))
+      GROUP BY `__trickle_k0`
+      HAVING sum(__trickle_n) <> 0)
+    WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true))) AS __trickle_q(`g`, `n`);
+-- expect part_before_1, a view: a part before
+SELECT *
+FROM (
+  SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS n
+  FROM (
+    SELECT `__trickle_k0` AS __trickle_i0, __trickle_n AS __trickle_i1
+    FROM (
+      SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
+      FROM (
+        SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+        FROM (
+          SELECT *
+          FROM `state_1`))
+      GROUP BY `__trickle_k0`
+      HAVING sum(__trickle_n) <> 0)
+    WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true))) AS __trickle_q(`g`, `n`);
+-- expect gains_3, computed once: what the changed rows add to each group
+SELECT `__trickle_k0`, sum(__trickle_w) AS __trickle_n, sum(CASE WHEN __trickle_x0 IS NULL THEN 0L ELSE __trickle_w END) AS __trickle_c0
+FROM (
+  SELECT n AS `__trickle_k0`, 1 AS __trickle_x0, __trickle_weight AS __trickle_w
+  FROM part_changes_1 AS q)
+GROUP BY `__trickle_k0`;
+-- expect change
+SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS c
+  FROM (
+    SELECT `__trickle_k0` AS __trickle_i0, __trickle_n AS __trickle_i1
+    FROM (
+      SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
+      FROM (
+        SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+        FROM (
+          SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+          FROM (
+            SELECT *
+            FROM state AS l
+            WHERE EXISTS (
+              SELECT 1
+              FROM gains_3 AS d
+              WHERE d.`__trickle_k0` <=> l.`__trickle_k0`))
+          UNION ALL
+          SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+          FROM gains_3))
+      GROUP BY `__trickle_k0`
+      HAVING sum(__trickle_n) <> 0)
+    WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
+UNION ALL
+SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT *
+  FROM published AS __trickle_p
+  WHERE EXISTS (
+    SELECT 1
+    FROM gains_3
+    WHERE `__trickle_k0` <=> __trickle_p.`n`));
+
+-- title: group of groups over a left join, columns named by the alias
+-- changed: a, b
+-- state: kept
+SELECT n, count(*) AS c FROM (SELECT a.k, count(b.w) FROM a LEFT JOIN b ON a.k = b.k GROUP BY a.k) AS q (k, n) GROUP BY n;
+-- expect state, kept beside the table
+SELECT n AS `__trickle_k0`, count(*) AS __trickle_n, count(1) AS __trickle_c0
+FROM (
+  SELECT a.k, count(b.w)
+  FROM a_after AS a LEFT JOIN b_after AS b ON a.k = b.k
+  GROUP BY a.k) AS q (k, n)
+GROUP BY n;
+-- expect state_1, kept of a part
+SELECT a.k AS `__trickle_k0`, count(*) AS __trickle_n, count(b.w) AS __trickle_c0
+FROM a_after AS a LEFT JOIN b_after AS b ON a.k = b.k
+GROUP BY a.k;
+-- expect gains_2, computed once: what the changed rows add to each group
+SELECT `__trickle_k0`, sum(__trickle_w) AS __trickle_n, sum(CASE WHEN __trickle_x0 IS NULL THEN 0L ELSE __trickle_w END) AS __trickle_c0
+FROM (
+  SELECT a.k AS `__trickle_k0`, b.w AS __trickle_x0, __trickle_weight AS __trickle_w
+  FROM a_changes AS a LEFT JOIN b_after AS b ON a.k = b.k
+  UNION ALL
+  SELECT a.k AS `__trickle_k0`, b.w AS __trickle_x0, CAST(1 AS BIGINT) AS __trickle_w
+  FROM a_before AS a LEFT JOIN b_after AS b ON a.k = b.k
+  WHERE (EXISTS (
+    SELECT 1
+    FROM b_changes AS b
+    WHERE a.k = b.k))
+  UNION ALL
+  SELECT a.k AS `__trickle_k0`, b.w AS __trickle_x0, CAST(-1 AS BIGINT) AS __trickle_w
+  FROM a_before AS a LEFT JOIN b_before AS b ON a.k = b.k
+  WHERE (EXISTS (
+    SELECT 1
+    FROM b_changes AS b
+    WHERE a.k = b.k)))
+GROUP BY `__trickle_k0`;
+-- expect part_changes_1, computed once: the change of a part
+SELECT *
+FROM (
+  SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+  FROM (
+    SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS `__trickle_i1`
+    FROM (
+      SELECT `__trickle_k0` AS __trickle_i0, __trickle_c0 AS __trickle_i1
+      FROM (
+        SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
+        FROM (
+          SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+          FROM (
+            SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+            FROM (
+              SELECT *
+              FROM `state_1` AS l
+              WHERE EXISTS (
+                SELECT 1
+                FROM gains_2 AS d
+                WHERE d.`__trickle_k0` <=> l.`__trickle_k0`))
+            UNION ALL
+            SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+            FROM gains_2))
+        GROUP BY `__trickle_k0`
+        HAVING sum(__trickle_n) <> 0)
+      WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
+  UNION ALL
+  SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+  FROM (
+    SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS `__trickle_i1`
+    FROM (
+      SELECT `__trickle_k0` AS __trickle_i0, __trickle_c0 AS __trickle_i1
+      FROM (
+        SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
+        FROM (
+          SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+          FROM (
+            SELECT *
+            FROM `state_1` AS l
+            WHERE EXISTS (
+              SELECT 1
+              FROM gains_2 AS d
+              WHERE d.`__trickle_k0` <=> l.`__trickle_k0`)))
+        GROUP BY `__trickle_k0`
+        HAVING sum(__trickle_n) <> 0)
+      WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))) AS __trickle_q(`k`, `count(b.w)`, __trickle_weight);
+-- expect part_after_1, a view: a part after
+SELECT *
+FROM (
+  SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS `__trickle_i1`
+  FROM (
+    SELECT `__trickle_k0` AS __trickle_i0, __trickle_c0 AS __trickle_i1
+    FROM (
+      SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
+      FROM (
+        SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+        FROM (
+          SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+          FROM `state_1`
+          UNION ALL
+          SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+          FROM gains_2))
+      GROUP BY `__trickle_k0`
+      HAVING sum(__trickle_n) <> 0)
+    WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true))) AS __trickle_q(`k`, `count(b.w)`);
+-- expect part_before_1, a view: a part before
+SELECT *
+FROM (
+  SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS `__trickle_i1`
+  FROM (
+    SELECT `__trickle_k0` AS __trickle_i0, __trickle_c0 AS __trickle_i1
+    FROM (
+      SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
+      FROM (
+        SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+        FROM (
+          SELECT *
+          FROM `state_1`))
+      GROUP BY `__trickle_k0`
+      HAVING sum(__trickle_n) <> 0)
+    WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true))) AS __trickle_q(`k`, `count(b.w)`);
+-- expect gains_3, computed once: what the changed rows add to each group
+SELECT `__trickle_k0`, sum(__trickle_w) AS __trickle_n, sum(CASE WHEN __trickle_x0 IS NULL THEN 0L ELSE __trickle_w END) AS __trickle_c0
+FROM (
+  SELECT n AS `__trickle_k0`, 1 AS __trickle_x0, __trickle_weight AS __trickle_w
+  FROM (
+    SELECT *
+    FROM part_changes_1 AS __trickle_q(k, n, __trickle_weight)) AS `q`)
+GROUP BY `__trickle_k0`;
+-- expect change
+SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS c
+  FROM (
+    SELECT `__trickle_k0` AS __trickle_i0, __trickle_n AS __trickle_i1
+    FROM (
+      SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
+      FROM (
+        SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+        FROM (
+          SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+          FROM (
+            SELECT *
+            FROM state AS l
+            WHERE EXISTS (
+              SELECT 1
+              FROM gains_3 AS d
+              WHERE d.`__trickle_k0` <=> l.`__trickle_k0`))
+          UNION ALL
+          SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+          FROM gains_3))
+      GROUP BY `__trickle_k0`
+      HAVING sum(__trickle_n) <> 0)
+    WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
+UNION ALL
+SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT *
+  FROM published AS __trickle_p
+  WHERE EXISTS (
+    SELECT 1
+    FROM gains_3
+    WHERE `__trickle_k0` <=> __trickle_p.`n`));
+
+-- title: groups joined with a table
+-- changed: t, u
+-- state: kept
+SELECT u.k, u.w, q.s FROM u JOIN (SELECT k, sum(v) AS s FROM t GROUP BY k HAVING count(*) > 1) AS q ON u.k = q.k;
+-- expect state_1, kept of a part
+SELECT k AS `__trickle_k0`, count(*) AS __trickle_n, count(v) AS __trickle_c0, CAST(coalesce(sum((v)), 0) AS DECIMAL(38,2)) AS __trickle_s0, count(1) AS __trickle_c1
+FROM t_after AS t
+GROUP BY k;
+-- expect gains_1, computed once: what the changed rows add to each group
+SELECT `__trickle_k0`, sum(__trickle_w) AS __trickle_n, sum(CASE WHEN __trickle_x0 IS NULL THEN 0L ELSE __trickle_w END) AS __trickle_c0, CAST(coalesce(sum(__trickle_x0 * CAST(__trickle_w AS DECIMAL(10,0))), 0) AS DECIMAL(38,2)) AS __trickle_s0, sum(CASE WHEN __trickle_x1 IS NULL THEN 0L ELSE __trickle_w END) AS __trickle_c1
+FROM (
+  SELECT k AS `__trickle_k0`, v AS __trickle_x0, 1 AS __trickle_x1, __trickle_weight AS __trickle_w
+  FROM t_changes AS t)
+GROUP BY `__trickle_k0`;
+-- expect part_changes_1, computed once: the change of a part
+SELECT *
+FROM (
+  SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+  FROM (
+    SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS s
+    FROM (
+      SELECT `__trickle_k0` AS __trickle_i0, CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(20,2)) END AS __trickle_i1
+      FROM (
+        SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0, sum(__trickle_c1) AS __trickle_c1
+        FROM (
+          SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0, __trickle_c1
+          FROM (
+            SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0, __trickle_c1
+            FROM (
+              SELECT *
+              FROM `state_1` AS l
+              WHERE EXISTS (
+                SELECT 1
+                FROM gains_1 AS d
+                WHERE d.`__trickle_k0` <=> l.`__trickle_k0`))
+            UNION ALL
+            SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0, __trickle_c1
+            FROM gains_1))
+        GROUP BY `__trickle_k0`
+        HAVING sum(__trickle_n) <> 0)
+      WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0 OR __trickle_c1 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true) AND (__trickle_n > 1)))
+  UNION ALL
+  SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+  FROM (
+    SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS s
+    FROM (
+      SELECT `__trickle_k0` AS __trickle_i0, CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(20,2)) END AS __trickle_i1
+      FROM (
+        SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0, sum(__trickle_c1) AS __trickle_c1
+        FROM (
+          SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0, __trickle_c1
+          FROM (
+            SELECT *
+            FROM `state_1` AS l
+            WHERE EXISTS (
+              SELECT 1
+              FROM gains_1 AS d
+              WHERE d.`__trickle_k0` <=> l.`__trickle_k0`)))
+        GROUP BY `__trickle_k0`
+        HAVING sum(__trickle_n) <> 0)
+      WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0 OR __trickle_c1 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true) AND (__trickle_n > 1)))) AS __trickle_q(`k`, `s`, __trickle_weight);
+-- expect part_after_1, a view: a part after
+SELECT *
+FROM (
+  SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS s
+  FROM (
+    SELECT `__trickle_k0` AS __trickle_i0, CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(20,2)) END AS __trickle_i1
+    FROM (
+      SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0, sum(__trickle_c1) AS __trickle_c1
+      FROM (
+        SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0, __trickle_c1
+        FROM (
+          SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0, __trickle_c1
+          FROM `state_1`
+          UNION ALL
+          SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0, __trickle_c1
+          FROM gains_1))
+      GROUP BY `__trickle_k0`
+      HAVING sum(__trickle_n) <> 0)
+    WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0 OR __trickle_c1 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true) AND (__trickle_n > 1))) AS __trickle_q(`k`, `s`);
+-- expect part_before_1, a view: a part before
+SELECT *
+FROM (
+  SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS s
+  FROM (
+    SELECT `__trickle_k0` AS __trickle_i0, CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(20,2)) END AS __trickle_i1
+    FROM (
+      SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0, sum(__trickle_c1) AS __trickle_c1
+      FROM (
+        SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0, __trickle_c1
+        FROM (
+          SELECT *
+          FROM `state_1`))
+      GROUP BY `__trickle_k0`
+      HAVING sum(__trickle_n) <> 0)
+    WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0 OR __trickle_c1 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true) AND (__trickle_n > 1))) AS __trickle_q(`k`, `s`);
+-- expect change
+SELECT u.k, u.w, q.s, __trickle_weight AS __trickle_weight
+FROM u_changes AS u JOIN (
+  SELECT *
+  FROM part_after_1) AS q ON u.k = q.k
+UNION ALL
+SELECT u.k, u.w, q.s, __trickle_weight AS __trickle_weight
+FROM u_before AS u JOIN part_changes_1 AS q ON u.k = q.k;
+
+-- title: groups on the null-supplying side
+-- changed: t, u
+-- state: kept
+SELECT u.k, q.s FROM u LEFT JOIN (SELECT k, sum(v) AS s FROM t GROUP BY k) AS q ON u.k = q.k;
+-- expect state_1, kept of a part
+SELECT k AS `__trickle_k0`, count(*) AS __trickle_n, count(v) AS __trickle_c0, CAST(coalesce(sum((v)), 0) AS DECIMAL(38,2)) AS __trickle_s0
+FROM t_after AS t
+GROUP BY k;
+-- expect gains_1, computed once: what the changed rows add to each group
+SELECT `__trickle_k0`, sum(__trickle_w) AS __trickle_n, sum(CASE WHEN __trickle_x0 IS NULL THEN 0L ELSE __trickle_w END) AS __trickle_c0, CAST(coalesce(sum(__trickle_x0 * CAST(__trickle_w AS DECIMAL(10,0))), 0) AS DECIMAL(38,2)) AS __trickle_s0
+FROM (
+  SELECT k AS `__trickle_k0`, v AS __trickle_x0, __trickle_weight AS __trickle_w
+  FROM t_changes AS t)
+GROUP BY `__trickle_k0`;
+-- expect part_changes_1, computed once: the change of a part
+SELECT *
+FROM (
+  SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+  FROM (
+    SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS s
+    FROM (
+      SELECT `__trickle_k0` AS __trickle_i0, CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(20,2)) END AS __trickle_i1
+      FROM (
+        SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0
+        FROM (
+          SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
+          FROM (
+            SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
+            FROM (
+              SELECT *
+              FROM `state_1` AS l
+              WHERE EXISTS (
+                SELECT 1
+                FROM gains_1 AS d
+                WHERE d.`__trickle_k0` <=> l.`__trickle_k0`))
+            UNION ALL
+            SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
+            FROM gains_1))
+        GROUP BY `__trickle_k0`
+        HAVING sum(__trickle_n) <> 0)
+      WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
+  UNION ALL
+  SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+  FROM (
+    SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS s
+    FROM (
+      SELECT `__trickle_k0` AS __trickle_i0, CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(20,2)) END AS __trickle_i1
+      FROM (
+        SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0
+        FROM (
+          SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
+          FROM (
+            SELECT *
+            FROM `state_1` AS l
+            WHERE EXISTS (
+              SELECT 1
+              FROM gains_1 AS d
+              WHERE d.`__trickle_k0` <=> l.`__trickle_k0`)))
+        GROUP BY `__trickle_k0`
+        HAVING sum(__trickle_n) <> 0)
+      WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))) AS __trickle_q(`k`, `s`, __trickle_weight);
+-- expect part_after_1, a view: a part after
+SELECT *
+FROM (
+  SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS s
+  FROM (
+    SELECT `__trickle_k0` AS __trickle_i0, CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(20,2)) END AS __trickle_i1
+    FROM (
+      SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0
+      FROM (
+        SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
+        FROM (
+          SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
+          FROM `state_1`
+          UNION ALL
+          SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
+          FROM gains_1))
+      GROUP BY `__trickle_k0`
+      HAVING sum(__trickle_n) <> 0)
+    WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true))) AS __trickle_q(`k`, `s`);
+-- expect part_before_1, a view: a part before
+SELECT *
+FROM (
+  SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS s
+  FROM (
+    SELECT `__trickle_k0` AS __trickle_i0, CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(20,2)) END AS __trickle_i1
+    FROM (
+      SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0
+      FROM (
+        SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
+        FROM (
+          SELECT *
+          FROM `state_1`))
+      GROUP BY `__trickle_k0`
+      HAVING sum(__trickle_n) <> 0)
+    WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true))) AS __trickle_q(`k`, `s`);
+-- expect change
+SELECT u.k, q.s, __trickle_weight AS __trickle_weight
+FROM u_changes AS u LEFT JOIN (
+  SELECT *
+  FROM part_after_1) AS q ON u.k = q.k
+UNION ALL
+SELECT u.k, q.s, CAST(1 AS BIGINT) AS __trickle_weight
+FROM u_before AS u LEFT JOIN (
+  SELECT *
+  FROM part_after_1) AS q ON u.k = q.k
+WHERE (EXISTS (
+  SELECT 1
+  FROM part_changes_1 AS q
+  WHERE u.k = q.k))
+UNION ALL
+SELECT u.k, q.s, CAST(-1 AS BIGINT) AS __trickle_weight
+FROM u_before AS u LEFT JOIN (
+  SELECT *
+  FROM part_before_1) AS q ON u.k = q.k
+WHERE (EXISTS (
+  SELECT 1
+  FROM part_changes_1 AS q
+  WHERE u.k = q.k));
+
+-- title: a CTE with groups, read twice
+-- changed: t
+-- state: kept
+WITH q AS (SELECT g, sum(v) AS s FROM t GROUP BY g) SELECT g, s FROM q WHERE s = (SELECT max(s) FROM q);
+-- expect state_1, kept of a part
+SELECT g AS `__trickle_k0`, count(*) AS __trickle_n, count(v) AS __trickle_c0, CAST(coalesce(sum((v)), 0) AS DECIMAL(38,2)) AS __trickle_s0
+FROM t_after AS t
+GROUP BY g;
+-- expect gains_1, computed once: what the changed rows add to each group
+SELECT `__trickle_k0`, sum(__trickle_w) AS __trickle_n, sum(CASE WHEN __trickle_x0 IS NULL THEN 0L ELSE __trickle_w END) AS __trickle_c0, CAST(coalesce(sum(__trickle_x0 * CAST(__trickle_w AS DECIMAL(10,0))), 0) AS DECIMAL(38,2)) AS __trickle_s0
+FROM (
+  SELECT g AS `__trickle_k0`, v AS __trickle_x0, __trickle_weight AS __trickle_w
+  FROM t_changes AS t)
+GROUP BY `__trickle_k0`;
+-- expect part_changes_1, computed once: the change of a part
+SELECT *
+FROM (
+  SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+  FROM (
+    SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS s
+    FROM (
+      SELECT `__trickle_k0` AS __trickle_i0, CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(20,2)) END AS __trickle_i1
+      FROM (
+        SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0
+        FROM (
+          SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
+          FROM (
+            SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
+            FROM (
+              SELECT *
+              FROM `state_1` AS l
+              WHERE EXISTS (
+                SELECT 1
+                FROM gains_1 AS d
+                WHERE d.`__trickle_k0` <=> l.`__trickle_k0`))
+            UNION ALL
+            SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
+            FROM gains_1))
+        GROUP BY `__trickle_k0`
+        HAVING sum(__trickle_n) <> 0)
+      WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
+  UNION ALL
+  SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+  FROM (
+    SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS s
+    FROM (
+      SELECT `__trickle_k0` AS __trickle_i0, CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(20,2)) END AS __trickle_i1
+      FROM (
+        SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0
+        FROM (
+          SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
+          FROM (
+            SELECT *
+            FROM `state_1` AS l
+            WHERE EXISTS (
+              SELECT 1
+              FROM gains_1 AS d
+              WHERE d.`__trickle_k0` <=> l.`__trickle_k0`)))
+        GROUP BY `__trickle_k0`
+        HAVING sum(__trickle_n) <> 0)
+      WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))) AS __trickle_q(`g`, `s`, __trickle_weight);
+-- expect part_after_1, a view: a part after
+SELECT *
+FROM (
+  SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS s
+  FROM (
+    SELECT `__trickle_k0` AS __trickle_i0, CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(20,2)) END AS __trickle_i1
+    FROM (
+      SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0
+      FROM (
+        SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
+        FROM (
+          SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
+          FROM `state_1`
+          UNION ALL
+          SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
+          FROM gains_1))
+      GROUP BY `__trickle_k0`
+      HAVING sum(__trickle_n) <> 0)
+    WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true))) AS __trickle_q(`g`, `s`);
+-- expect part_before_1, a view: a part before
+SELECT *
+FROM (
+  SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS s
+  FROM (
+    SELECT `__trickle_k0` AS __trickle_i0, CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(20,2)) END AS __trickle_i1
+    FROM (
+      SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0
+      FROM (
+        SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
+        FROM (
+          SELECT *
+          FROM `state_1`))
+      GROUP BY `__trickle_k0`
+      HAVING sum(__trickle_n) <> 0)
+    WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true))) AS __trickle_q(`g`, `s`);
+-- expect change
+SELECT g, s, __trickle_weight AS __trickle_weight
+FROM part_changes_1 AS q
+WHERE (s = (
+  SELECT max(s)
+  FROM part_after_1 AS q))
+UNION ALL
+SELECT g, s, CAST(1 AS BIGINT) AS __trickle_weight
+FROM part_before_1 AS q
+WHERE (s = (
+  SELECT max(s)
+  FROM part_after_1 AS q)) AND ((EXISTS (
+  SELECT 1
+  FROM part_changes_1 AS q)))
+UNION ALL
+SELECT g, s, CAST(-1 AS BIGINT) AS __trickle_weight
+FROM part_before_1 AS q
+WHERE (s = (
+  SELECT max(s)
+  FROM part_before_1 AS q)) AND ((EXISTS (
+  SELECT 1
+  FROM part_changes_1 AS q)));
+
+-- title: a CTE with groups and names for its columns
+-- changed: t, u
+-- state: kept
+WITH q(x, y) AS (SELECT k, count(v) FROM t GROUP BY k) SELECT u.w, q.y FROM u JOIN q ON u.k = q.x;
+-- expect state_1, kept of a part
+SELECT k AS `__trickle_k0`, count(*) AS __trickle_n, count(v) AS __trickle_c0
+FROM t_after AS t
+GROUP BY k;
+-- expect gains_1, computed once: what the changed rows add to each group
+SELECT `__trickle_k0`, sum(__trickle_w) AS __trickle_n, sum(CASE WHEN __trickle_x0 IS NULL THEN 0L ELSE __trickle_w END) AS __trickle_c0
+FROM (
+  SELECT k AS `__trickle_k0`, v AS __trickle_x0, __trickle_weight AS __trickle_w
+  FROM t_changes AS t)
+GROUP BY `__trickle_k0`;
+-- expect part_changes_1, computed once: the change of a part
+SELECT *
+FROM (
+  SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+  FROM (
+    SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS `__trickle_i1`
+    FROM (
+      SELECT `__trickle_k0` AS __trickle_i0, __trickle_c0 AS __trickle_i1
+      FROM (
+        SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
+        FROM (
+          SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+          FROM (
+            SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+            FROM (
+              SELECT *
+              FROM `state_1` AS l
+              WHERE EXISTS (
+                SELECT 1
+                FROM gains_1 AS d
+                WHERE d.`__trickle_k0` <=> l.`__trickle_k0`))
+            UNION ALL
+            SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+            FROM gains_1))
+        GROUP BY `__trickle_k0`
+        HAVING sum(__trickle_n) <> 0)
+      WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
+  UNION ALL
+  SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+  FROM (
+    SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS `__trickle_i1`
+    FROM (
+      SELECT `__trickle_k0` AS __trickle_i0, __trickle_c0 AS __trickle_i1
+      FROM (
+        SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
+        FROM (
+          SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+          FROM (
+            SELECT *
+            FROM `state_1` AS l
+            WHERE EXISTS (
+              SELECT 1
+              FROM gains_1 AS d
+              WHERE d.`__trickle_k0` <=> l.`__trickle_k0`)))
+        GROUP BY `__trickle_k0`
+        HAVING sum(__trickle_n) <> 0)
+      WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))) AS __trickle_q(`k`, `count(v)`, __trickle_weight);
+-- expect part_after_1, a view: a part after
+SELECT *
+FROM (
+  SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS `__trickle_i1`
+  FROM (
+    SELECT `__trickle_k0` AS __trickle_i0, __trickle_c0 AS __trickle_i1
+    FROM (
+      SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
+      FROM (
+        SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+        FROM (
+          SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+          FROM `state_1`
+          UNION ALL
+          SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+          FROM gains_1))
+      GROUP BY `__trickle_k0`
+      HAVING sum(__trickle_n) <> 0)
+    WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true))) AS __trickle_q(`k`, `count(v)`);
+-- expect part_before_1, a view: a part before
+SELECT *
+FROM (
+  SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS `__trickle_i1`
+  FROM (
+    SELECT `__trickle_k0` AS __trickle_i0, __trickle_c0 AS __trickle_i1
+    FROM (
+      SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
+      FROM (
+        SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+        FROM (
+          SELECT *
+          FROM `state_1`))
+      GROUP BY `__trickle_k0`
+      HAVING sum(__trickle_n) <> 0)
+    WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true))) AS __trickle_q(`k`, `count(v)`);
+-- expect q_after_2, a view: q after
+SELECT *
+FROM (
+  SELECT *
+  FROM part_after_1) AS __trickle_q(x, y);
+-- expect q_before_2, a view: q before
+SELECT *
+FROM (
+  SELECT *
+  FROM part_before_1) AS __trickle_q(x, y);
+-- expect q_changes_2, a view: the change of q
+SELECT *
+FROM (
+  SELECT *
+  FROM part_changes_1) AS __trickle_q(x, y, __trickle_weight);
+-- expect change
+SELECT u.w, q.y, __trickle_weight AS __trickle_weight
+FROM u_changes AS u JOIN q_after_2 AS q ON u.k = q.x
+UNION ALL
+SELECT u.w, q.y, __trickle_weight AS __trickle_weight
+FROM u_before AS u JOIN q_changes_2 AS q ON u.k = q.x;
+
+-- title: IN groups with HAVING
+-- changed: t, u
+-- state: kept
+SELECT u.k, u.w FROM u WHERE u.k IN (SELECT k FROM t GROUP BY k HAVING sum(v) > 30);
+-- expect state_1, kept of a part
+SELECT k AS `__trickle_k0`, count(*) AS __trickle_n, count(v) AS __trickle_c0, CAST(coalesce(sum((v)), 0) AS DECIMAL(38,2)) AS __trickle_s0
+FROM t_after AS t
+GROUP BY k;
+-- expect gains_1, computed once: what the changed rows add to each group
+SELECT `__trickle_k0`, sum(__trickle_w) AS __trickle_n, sum(CASE WHEN __trickle_x0 IS NULL THEN 0L ELSE __trickle_w END) AS __trickle_c0, CAST(coalesce(sum(__trickle_x0 * CAST(__trickle_w AS DECIMAL(10,0))), 0) AS DECIMAL(38,2)) AS __trickle_s0
+FROM (
+  SELECT k AS `__trickle_k0`, v AS __trickle_x0, __trickle_weight AS __trickle_w
+  FROM t_changes AS t)
+GROUP BY `__trickle_k0`;
+-- expect part_changes_1, computed once: the change of a part
+SELECT *
+FROM (
+  SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+  FROM (
+    SELECT __trickle_i0 AS `__trickle_i0`
+    FROM (
+      SELECT `__trickle_k0` AS __trickle_i0
+      FROM (
+        SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0
+        FROM (
+          SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
+          FROM (
+            SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
+            FROM (
+              SELECT *
+              FROM `state_1` AS l
+              WHERE EXISTS (
+                SELECT 1
+                FROM gains_1 AS d
+                WHERE d.`__trickle_k0` <=> l.`__trickle_k0`))
+            UNION ALL
+            SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
+            FROM gains_1))
+        GROUP BY `__trickle_k0`
+        HAVING sum(__trickle_n) <> 0)
+      WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true) AND (CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(20,2)) END > 30)))
+  UNION ALL
+  SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+  FROM (
+    SELECT __trickle_i0 AS `__trickle_i0`
+    FROM (
+      SELECT `__trickle_k0` AS __trickle_i0
+      FROM (
+        SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0
+        FROM (
+          SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
+          FROM (
+            SELECT *
+            FROM `state_1` AS l
+            WHERE EXISTS (
+              SELECT 1
+              FROM gains_1 AS d
+              WHERE d.`__trickle_k0` <=> l.`__trickle_k0`)))
+        GROUP BY `__trickle_k0`
+        HAVING sum(__trickle_n) <> 0)
+      WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true) AND (CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(20,2)) END > 30)))) AS __trickle_q(`k`, __trickle_weight);
+-- expect part_after_1, a view: a part after
+SELECT *
+FROM (
+  SELECT __trickle_i0 AS `__trickle_i0`
+  FROM (
+    SELECT `__trickle_k0` AS __trickle_i0
+    FROM (
+      SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0
+      FROM (
+        SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
+        FROM (
+          SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
+          FROM `state_1`
+          UNION ALL
+          SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
+          FROM gains_1))
+      GROUP BY `__trickle_k0`
+      HAVING sum(__trickle_n) <> 0)
+    WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true) AND (CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(20,2)) END > 30))) AS __trickle_q(`k`);
+-- expect part_before_1, a view: a part before
+SELECT *
+FROM (
+  SELECT __trickle_i0 AS `__trickle_i0`
+  FROM (
+    SELECT `__trickle_k0` AS __trickle_i0
+    FROM (
+      SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0
+      FROM (
+        SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
+        FROM (
+          SELECT *
+          FROM `state_1`))
+      GROUP BY `__trickle_k0`
+      HAVING sum(__trickle_n) <> 0)
+    WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true) AND (CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(20,2)) END > 30))) AS __trickle_q(`k`);
+-- expect change
+SELECT u.k, u.w, __trickle_weight AS __trickle_weight
+FROM u_changes AS u
+WHERE (u.k IN (
+  SELECT *
+  FROM part_after_1))
+UNION ALL
+SELECT u.k, u.w, CAST(1 AS BIGINT) AS __trickle_weight
+FROM u_before AS u
+WHERE (u.k IN (
+  SELECT *
+  FROM part_after_1)) AND (((u.k) IN (
+  SELECT `k`
+  FROM part_changes_1) OR EXISTS (
+  SELECT 1
+  FROM (
+    SELECT `k`
+    FROM part_changes_1) AS __trickle_n(__trickle_v)
+  WHERE __trickle_v IS NULL) OR (u.k) IS NULL))
+UNION ALL
+SELECT u.k, u.w, CAST(-1 AS BIGINT) AS __trickle_weight
+FROM u_before AS u
+WHERE (u.k IN (
+  SELECT *
+  FROM part_before_1)) AND (((u.k) IN (
+  SELECT `k`
+  FROM part_changes_1) OR EXISTS (
+  SELECT 1
+  FROM (
+    SELECT `k`
+    FROM part_changes_1) AS __trickle_n(__trickle_v)
+  WHERE __trickle_v IS NULL) OR (u.k) IS NULL));
+
+-- title: NOT IN groups
+-- changed: t, u
+-- state: kept
+SELECT u.k, u.w FROM u WHERE u.k NOT IN (SELECT k FROM t WHERE k IS NOT NULL GROUP BY k HAVING count(*) > 1);
+-- expect state_1, kept of a part
+SELECT k AS `__trickle_k0`, count(*) AS __trickle_n, count(1) AS __trickle_c0
+FROM t_after AS t
+WHERE (k IS NOT NULL)
+GROUP BY k;
+-- expect gains_1, computed once: what the changed rows add to each group
+SELECT `__trickle_k0`, sum(__trickle_w) AS __trickle_n, sum(CASE WHEN __trickle_x0 IS NULL THEN 0L ELSE __trickle_w END) AS __trickle_c0
+FROM (
+  SELECT k AS `__trickle_k0`, 1 AS __trickle_x0, __trickle_weight AS __trickle_w
+  FROM t_changes AS t
+  WHERE (k IS NOT NULL))
+GROUP BY `__trickle_k0`;
+-- expect part_changes_1, computed once: the change of a part
+SELECT *
+FROM (
+  SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+  FROM (
+    SELECT __trickle_i0 AS `__trickle_i0`
+    FROM (
+      SELECT `__trickle_k0` AS __trickle_i0
+      FROM (
+        SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
+        FROM (
+          SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+          FROM (
+            SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+            FROM (
+              SELECT *
+              FROM `state_1` AS l
+              WHERE EXISTS (
+                SELECT 1
+                FROM gains_1 AS d
+                WHERE d.`__trickle_k0` <=> l.`__trickle_k0`))
+            UNION ALL
+            SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+            FROM gains_1))
+        GROUP BY `__trickle_k0`
+        HAVING sum(__trickle_n) <> 0)
+      WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true) AND (__trickle_n > 1)))
+  UNION ALL
+  SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+  FROM (
+    SELECT __trickle_i0 AS `__trickle_i0`
+    FROM (
+      SELECT `__trickle_k0` AS __trickle_i0
+      FROM (
+        SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
+        FROM (
+          SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+          FROM (
+            SELECT *
+            FROM `state_1` AS l
+            WHERE EXISTS (
+              SELECT 1
+              FROM gains_1 AS d
+              WHERE d.`__trickle_k0` <=> l.`__trickle_k0`)))
+        GROUP BY `__trickle_k0`
+        HAVING sum(__trickle_n) <> 0)
+      WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true) AND (__trickle_n > 1)))) AS __trickle_q(`k`, __trickle_weight);
+-- expect part_after_1, a view: a part after
+SELECT *
+FROM (
+  SELECT __trickle_i0 AS `__trickle_i0`
+  FROM (
+    SELECT `__trickle_k0` AS __trickle_i0
+    FROM (
+      SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
+      FROM (
+        SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+        FROM (
+          SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+          FROM `state_1`
+          UNION ALL
+          SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+          FROM gains_1))
+      GROUP BY `__trickle_k0`
+      HAVING sum(__trickle_n) <> 0)
+    WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true) AND (__trickle_n > 1))) AS __trickle_q(`k`);
+-- expect part_before_1, a view: a part before
+SELECT *
+FROM (
+  SELECT __trickle_i0 AS `__trickle_i0`
+  FROM (
+    SELECT `__trickle_k0` AS __trickle_i0
+    FROM (
+      SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
+      FROM (
+        SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+        FROM (
+          SELECT *
+          FROM `state_1`))
+      GROUP BY `__trickle_k0`
+      HAVING sum(__trickle_n) <> 0)
+    WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true) AND (__trickle_n > 1))) AS __trickle_q(`k`);
+-- expect change
+SELECT u.k, u.w, __trickle_weight AS __trickle_weight
+FROM u_changes AS u
+WHERE (u.k NOT IN (
+  SELECT *
+  FROM part_after_1))
+UNION ALL
+SELECT u.k, u.w, CAST(1 AS BIGINT) AS __trickle_weight
+FROM u_before AS u
+WHERE (u.k NOT IN (
+  SELECT *
+  FROM part_after_1)) AND (((u.k) IN (
+  SELECT `k`
+  FROM part_changes_1) OR EXISTS (
+  SELECT 1
+  FROM (
+    SELECT `k`
+    FROM part_changes_1) AS __trickle_n(__trickle_v)
+  WHERE __trickle_v IS NULL) OR (u.k) IS NULL))
+UNION ALL
+SELECT u.k, u.w, CAST(-1 AS BIGINT) AS __trickle_weight
+FROM u_before AS u
+WHERE (u.k NOT IN (
+  SELECT *
+  FROM part_before_1)) AND (((u.k) IN (
+  SELECT `k`
+  FROM part_changes_1) OR EXISTS (
+  SELECT 1
+  FROM (
+    SELECT `k`
+    FROM part_changes_1) AS __trickle_n(__trickle_v)
+  WHERE __trickle_v IS NULL) OR (u.k) IS NULL));
+
+-- title: groups whose rows are chosen by groups
+-- changed: t, u
+-- state: kept
+SELECT u.k, sum(u.w) AS w FROM u WHERE u.k IN (SELECT k FROM t GROUP BY k HAVING sum(v) > 30) GROUP BY u.k;
+-- expect state, kept beside the table
+SELECT u.k AS `__trickle_k0`, count(*) AS __trickle_n, count(u.w) AS __trickle_c0, CAST(coalesce(sum((u.w)), 0) AS DECIMAL(38,2)) AS __trickle_s0
+FROM u_after AS u
+WHERE (u.k IN (
+  SELECT k
+  FROM t_after AS t
+  GROUP BY k
+  HAVING sum(v) > 30))
+GROUP BY u.k;
+-- expect state_1, kept of a part
+SELECT k AS `__trickle_k0`, count(*) AS __trickle_n, count(v) AS __trickle_c0, CAST(coalesce(sum((v)), 0) AS DECIMAL(38,2)) AS __trickle_s0
+FROM t_after AS t
+GROUP BY k;
+-- expect gains_2, computed once: what the changed rows add to each group
+SELECT `__trickle_k0`, sum(__trickle_w) AS __trickle_n, sum(CASE WHEN __trickle_x0 IS NULL THEN 0L ELSE __trickle_w END) AS __trickle_c0, CAST(coalesce(sum(__trickle_x0 * CAST(__trickle_w AS DECIMAL(10,0))), 0) AS DECIMAL(38,2)) AS __trickle_s0
+FROM (
+  SELECT k AS `__trickle_k0`, v AS __trickle_x0, __trickle_weight AS __trickle_w
+  FROM t_changes AS t)
+GROUP BY `__trickle_k0`;
+-- expect part_changes_1, computed once: the change of a part
+SELECT *
+FROM (
+  SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+  FROM (
+    SELECT __trickle_i0 AS `__trickle_i0`
+    FROM (
+      SELECT `__trickle_k0` AS __trickle_i0
+      FROM (
+        SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0
+        FROM (
+          SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
+          FROM (
+            SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
+            FROM (
+              SELECT *
+              FROM `state_1` AS l
+              WHERE EXISTS (
+                SELECT 1
+                FROM gains_2 AS d
+                WHERE d.`__trickle_k0` <=> l.`__trickle_k0`))
+            UNION ALL
+            SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
+            FROM gains_2))
+        GROUP BY `__trickle_k0`
+        HAVING sum(__trickle_n) <> 0)
+      WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true) AND (CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(20,2)) END > 30)))
+  UNION ALL
+  SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+  FROM (
+    SELECT __trickle_i0 AS `__trickle_i0`
+    FROM (
+      SELECT `__trickle_k0` AS __trickle_i0
+      FROM (
+        SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0
+        FROM (
+          SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
+          FROM (
+            SELECT *
+            FROM `state_1` AS l
+            WHERE EXISTS (
+              SELECT 1
+              FROM gains_2 AS d
+              WHERE d.`__trickle_k0` <=> l.`__trickle_k0`)))
+        GROUP BY `__trickle_k0`
+        HAVING sum(__trickle_n) <> 0)
+      WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true) AND (CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(20,2)) END > 30)))) AS __trickle_q(`k`, __trickle_weight);
+-- expect part_after_1, a view: a part after
+SELECT *
+FROM (
+  SELECT __trickle_i0 AS `__trickle_i0`
+  FROM (
+    SELECT `__trickle_k0` AS __trickle_i0
+    FROM (
+      SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0
+      FROM (
+        SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
+        FROM (
+          SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
+          FROM `state_1`
+          UNION ALL
+          SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
+          FROM gains_2))
+      GROUP BY `__trickle_k0`
+      HAVING sum(__trickle_n) <> 0)
+    WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true) AND (CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(20,2)) END > 30))) AS __trickle_q(`k`);
+-- expect part_before_1, a view: a part before
+SELECT *
+FROM (
+  SELECT __trickle_i0 AS `__trickle_i0`
+  FROM (
+    SELECT `__trickle_k0` AS __trickle_i0
+    FROM (
+      SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0
+      FROM (
+        SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
+        FROM (
+          SELECT *
+          FROM `state_1`))
+      GROUP BY `__trickle_k0`
+      HAVING sum(__trickle_n) <> 0)
+    WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true) AND (CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(20,2)) END > 30))) AS __trickle_q(`k`);
+-- expect gains_3, computed once: what the changed rows add to each group
+SELECT `__trickle_k0`, sum(__trickle_w) AS __trickle_n, sum(CASE WHEN __trickle_x0 IS NULL THEN 0L ELSE __trickle_w END) AS __trickle_c0, CAST(coalesce(sum(__trickle_x0 * CAST(__trickle_w AS DECIMAL(10,0))), 0) AS DECIMAL(38,2)) AS __trickle_s0
+FROM (
+  SELECT u.k AS `__trickle_k0`, u.w AS __trickle_x0, __trickle_weight AS __trickle_w
+  FROM u_changes AS u
+  WHERE (u.k IN (
+    SELECT *
+    FROM part_after_1))
+  UNION ALL
+  SELECT u.k AS `__trickle_k0`, u.w AS __trickle_x0, CAST(1 AS BIGINT) AS __trickle_w
+  FROM u_before AS u
+  WHERE (u.k IN (
+    SELECT *
+    FROM part_after_1)) AND (((u.k) IN (
+    SELECT `k`
+    FROM part_changes_1) OR EXISTS (
+    SELECT 1
+    FROM (
+      SELECT `k`
+      FROM part_changes_1) AS __trickle_n(__trickle_v)
+    WHERE __trickle_v IS NULL) OR (u.k) IS NULL))
+  UNION ALL
+  SELECT u.k AS `__trickle_k0`, u.w AS __trickle_x0, CAST(-1 AS BIGINT) AS __trickle_w
+  FROM u_before AS u
+  WHERE (u.k IN (
+    SELECT *
+    FROM part_before_1)) AND (((u.k) IN (
+    SELECT `k`
+    FROM part_changes_1) OR EXISTS (
+    SELECT 1
+    FROM (
+      SELECT `k`
+      FROM part_changes_1) AS __trickle_n(__trickle_v)
+    WHERE __trickle_v IS NULL) OR (u.k) IS NULL)))
+GROUP BY `__trickle_k0`;
+-- expect change
+SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS w
+  FROM (
+    SELECT `__trickle_k0` AS __trickle_i0, CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(20,2)) END AS __trickle_i1
+    FROM (
+      SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0
+      FROM (
+        SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
+        FROM (
+          SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
+          FROM (
+            SELECT *
+            FROM state AS l
+            WHERE EXISTS (
+              SELECT 1
+              FROM gains_3 AS d
+              WHERE d.`__trickle_k0` <=> l.`__trickle_k0`))
+          UNION ALL
+          SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
+          FROM gains_3))
+      GROUP BY `__trickle_k0`
+      HAVING sum(__trickle_n) <> 0)
+    WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
+UNION ALL
+SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT *
+  FROM published AS __trickle_p
+  WHERE EXISTS (
+    SELECT 1
+    FROM gains_3
+    WHERE `__trickle_k0` <=> __trickle_p.`k`));
+
+-- title: a scalar subquery over all rows
+-- changed: t, u
+-- state: kept
+SELECT u.k FROM u WHERE u.w > (SELECT sum(v) FROM t);
+-- expect state_1, kept of a part
+SELECT count(*) AS __trickle_n, count(v) AS __trickle_c0, CAST(coalesce(sum((v)), 0) AS DECIMAL(38,2)) AS __trickle_s0
+FROM t_after AS t;
+-- expect gains_1, computed once: what the changed rows add to each group
+SELECT sum(__trickle_w) AS __trickle_n, sum(CASE WHEN __trickle_x0 IS NULL THEN 0L ELSE __trickle_w END) AS __trickle_c0, CAST(coalesce(sum(__trickle_x0 * CAST(__trickle_w AS DECIMAL(10,0))), 0) AS DECIMAL(38,2)) AS __trickle_s0
+FROM (
+  SELECT v AS __trickle_x0, __trickle_weight AS __trickle_w
+  FROM t_changes AS t)
+HAVING count(*) > 0;
+-- expect part_changes_1, computed once: the change of a part
+SELECT *
+FROM (
+  SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+  FROM (
+    SELECT __trickle_i0 AS `__trickle_i0`
+    FROM (
+      SELECT CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(20,2)) END AS __trickle_i0
+      FROM (
+        SELECT sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0
+        FROM (
+          SELECT __trickle_n, __trickle_c0, __trickle_s0
+          FROM (
+            SELECT __trickle_n, __trickle_c0, __trickle_s0
+            FROM (
+              SELECT *
+              FROM `state_1` AS l
+              WHERE EXISTS (
+                SELECT 1
+                FROM gains_1 AS d
+                WHERE true))
+            UNION ALL
+            SELECT __trickle_n, __trickle_c0, __trickle_s0
+            FROM gains_1)))
+      WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
+  UNION ALL
+  SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+  FROM (
+    SELECT __trickle_i0 AS `__trickle_i0`
+    FROM (
+      SELECT CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(20,2)) END AS __trickle_i0
+      FROM (
+        SELECT sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0
+        FROM (
+          SELECT __trickle_n, __trickle_c0, __trickle_s0
+          FROM (
+            SELECT *
+            FROM `state_1` AS l
+            WHERE EXISTS (
+              SELECT 1
+              FROM gains_1 AS d
+              WHERE true))))
+      WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))) AS __trickle_q(`sum(v)`, __trickle_weight);
+-- expect part_after_1, a view: a part after
+SELECT *
+FROM (
+  SELECT __trickle_i0 AS `__trickle_i0`
+  FROM (
+    SELECT CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(20,2)) END AS __trickle_i0
+    FROM (
+      SELECT sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0
+      FROM (
+        SELECT __trickle_n, __trickle_c0, __trickle_s0
+        FROM (
+          SELECT __trickle_n, __trickle_c0, __trickle_s0
+          FROM `state_1`
+          UNION ALL
+          SELECT __trickle_n, __trickle_c0, __trickle_s0
+          FROM gains_1)))
+    WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true))) AS __trickle_q(`sum(v)`);
+-- expect part_before_1, a view: a part before
+SELECT *
+FROM (
+  SELECT __trickle_i0 AS `__trickle_i0`
+  FROM (
+    SELECT CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(20,2)) END AS __trickle_i0
+    FROM (
+      SELECT sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0
+      FROM (
+        SELECT __trickle_n, __trickle_c0, __trickle_s0
+        FROM (
+          SELECT *
+          FROM `state_1`)))
+    WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true))) AS __trickle_q(`sum(v)`);
+-- expect change
+SELECT u.k, __trickle_weight AS __trickle_weight
+FROM u_changes AS u
+WHERE (u.w > (
+  SELECT *
+  FROM part_after_1))
+UNION ALL
+SELECT u.k, CAST(1 AS BIGINT) AS __trickle_weight
+FROM u_before AS u
+WHERE (u.w > (
+  SELECT *
+  FROM part_after_1))
+UNION ALL
+SELECT u.k, CAST(-1 AS BIGINT) AS __trickle_weight
+FROM u_before AS u
+WHERE (u.w > (
+  SELECT *
+  FROM part_before_1));
+
+-- title: the top of groups
+-- changed: t
+-- state: kept
+SELECT g, sum(v) AS s, count(*) AS n FROM t GROUP BY g ORDER BY s DESC, g LIMIT 2;
+-- expect state_0, kept of a part
+SELECT g AS `__trickle_k0`, count(*) AS __trickle_n, count(v) AS __trickle_c0, CAST(coalesce(sum((v)), 0) AS DECIMAL(38,2)) AS __trickle_s0, count(1) AS __trickle_c1
+FROM t_after AS t
+GROUP BY g;
+-- expect gains_1, computed once: what the changed rows add to each group
+SELECT `__trickle_k0`, sum(__trickle_w) AS __trickle_n, sum(CASE WHEN __trickle_x0 IS NULL THEN 0L ELSE __trickle_w END) AS __trickle_c0, CAST(coalesce(sum(__trickle_x0 * CAST(__trickle_w AS DECIMAL(10,0))), 0) AS DECIMAL(38,2)) AS __trickle_s0, sum(CASE WHEN __trickle_x1 IS NULL THEN 0L ELSE __trickle_w END) AS __trickle_c1
+FROM (
+  SELECT g AS `__trickle_k0`, v AS __trickle_x0, 1 AS __trickle_x1, __trickle_weight AS __trickle_w
+  FROM t_changes AS t)
+GROUP BY `__trickle_k0`;
+-- expect part_changes_1, computed once: the change of a part
+SELECT *
+FROM (
+  SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+  FROM (
+    SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS s, __trickle_i2 AS n
+    FROM (
+      SELECT `__trickle_k0` AS __trickle_i0, CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(20,2)) END AS __trickle_i1, __trickle_n AS __trickle_i2
+      FROM (
+        SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0, sum(__trickle_c1) AS __trickle_c1
+        FROM (
+          SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0, __trickle_c1
+          FROM (
+            SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0, __trickle_c1
+            FROM (
+              SELECT *
+              FROM `state_0` AS l
+              WHERE EXISTS (
+                SELECT 1
+                FROM gains_1 AS d
+                WHERE d.`__trickle_k0` <=> l.`__trickle_k0`))
+            UNION ALL
+            SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0, __trickle_c1
+            FROM gains_1))
+        GROUP BY `__trickle_k0`
+        HAVING sum(__trickle_n) <> 0)
+      WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0 OR __trickle_c1 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
+  UNION ALL
+  SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+  FROM (
+    SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS s, __trickle_i2 AS n
+    FROM (
+      SELECT `__trickle_k0` AS __trickle_i0, CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(20,2)) END AS __trickle_i1, __trickle_n AS __trickle_i2
+      FROM (
+        SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0, sum(__trickle_c1) AS __trickle_c1
+        FROM (
+          SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0, __trickle_c1
+          FROM (
+            SELECT *
+            FROM `state_0` AS l
+            WHERE EXISTS (
+              SELECT 1
+              FROM gains_1 AS d
+              WHERE d.`__trickle_k0` <=> l.`__trickle_k0`)))
+        GROUP BY `__trickle_k0`
+        HAVING sum(__trickle_n) <> 0)
+      WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0 OR __trickle_c1 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))) AS __trickle_q(`g`, `s`, `n`, __trickle_weight);
+-- expect part_after_1, a view: a part after
+SELECT *
+FROM (
+  SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS s, __trickle_i2 AS n
+  FROM (
+    SELECT `__trickle_k0` AS __trickle_i0, CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(20,2)) END AS __trickle_i1, __trickle_n AS __trickle_i2
+    FROM (
+      SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0, sum(__trickle_c1) AS __trickle_c1
+      FROM (
+        SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0, __trickle_c1
+        FROM (
+          SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0, __trickle_c1
+          FROM `state_0`
+          UNION ALL
+          SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0, __trickle_c1
+          FROM gains_1))
+      GROUP BY `__trickle_k0`
+      HAVING sum(__trickle_n) <> 0)
+    WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0 OR __trickle_c1 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true))) AS __trickle_q(`g`, `s`, `n`);
+-- expect part_before_1, a view: a part before
+SELECT *
+FROM (
+  SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS s, __trickle_i2 AS n
+  FROM (
+    SELECT `__trickle_k0` AS __trickle_i0, CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(20,2)) END AS __trickle_i1, __trickle_n AS __trickle_i2
+    FROM (
+      SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0, sum(__trickle_c1) AS __trickle_c1
+      FROM (
+        SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0, __trickle_c1
+        FROM (
+          SELECT *
+          FROM `state_0`))
+      GROUP BY `__trickle_k0`
+      HAVING sum(__trickle_n) <> 0)
+    WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0 OR __trickle_c1 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true))) AS __trickle_q(`g`, `s`, `n`);
+-- expect change
+SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT *
+  FROM part_after_1
+  ORDER BY s DESC, g
+  LIMIT 2)
+UNION ALL
+SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT *
+  FROM published AS __trickle_p
+  WHERE true);
+
+-- title: the top of groups over a join
+-- changed: t, u
+-- state: kept
+SELECT t.k, u.w, sum(t.v) AS s FROM t JOIN u ON t.k = u.k GROUP BY t.k, u.w ORDER BY s DESC, k, w LIMIT 3;
+-- expect state_0, kept of a part
+SELECT t.k AS `__trickle_k0`, u.w AS `__trickle_k1`, count(*) AS __trickle_n, count(t.v) AS __trickle_c0, CAST(coalesce(sum((t.v)), 0) AS DECIMAL(38,2)) AS __trickle_s0
+FROM t_after AS t JOIN u_after AS u ON t.k = u.k
+GROUP BY t.k, u.w;
+-- expect gains_1, computed once: what the changed rows add to each group
+SELECT `__trickle_k0`, `__trickle_k1`, sum(__trickle_w) AS __trickle_n, sum(CASE WHEN __trickle_x0 IS NULL THEN 0L ELSE __trickle_w END) AS __trickle_c0, CAST(coalesce(sum(__trickle_x0 * CAST(__trickle_w AS DECIMAL(10,0))), 0) AS DECIMAL(38,2)) AS __trickle_s0
+FROM (
+  SELECT t.k AS `__trickle_k0`, u.w AS `__trickle_k1`, t.v AS __trickle_x0, __trickle_weight AS __trickle_w
+  FROM t_changes AS t JOIN u_after AS u ON t.k = u.k
+  UNION ALL
+  SELECT t.k AS `__trickle_k0`, u.w AS `__trickle_k1`, t.v AS __trickle_x0, __trickle_weight AS __trickle_w
+  FROM t_before AS t JOIN u_changes AS u ON t.k = u.k)
+GROUP BY `__trickle_k0`, `__trickle_k1`;
+-- expect part_changes_1, computed once: the change of a part
+SELECT *
+FROM (
+  SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+  FROM (
+    SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS `__trickle_i1`, __trickle_i2 AS s
+    FROM (
+      SELECT `__trickle_k0` AS __trickle_i0, `__trickle_k1` AS __trickle_i1, CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(20,2)) END AS __trickle_i2
+      FROM (
+        SELECT `__trickle_k0`, `__trickle_k1`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0
+        FROM (
+          SELECT `__trickle_k0`, `__trickle_k1`, __trickle_n, __trickle_c0, __trickle_s0
+          FROM (
+            SELECT `__trickle_k0`, `__trickle_k1`, __trickle_n, __trickle_c0, __trickle_s0
+            FROM (
+              SELECT *
+              FROM `state_0` AS l
+              WHERE EXISTS (
+                SELECT 1
+                FROM gains_1 AS d
+                WHERE d.`__trickle_k0` <=> l.`__trickle_k0` AND d.`__trickle_k1` <=> l.`__trickle_k1`))
+            UNION ALL
+            SELECT `__trickle_k0`, `__trickle_k1`, __trickle_n, __trickle_c0, __trickle_s0
+            FROM gains_1))
+        GROUP BY `__trickle_k0`, `__trickle_k1`
+        HAVING sum(__trickle_n) <> 0)
+      WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
+  UNION ALL
+  SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+  FROM (
+    SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS `__trickle_i1`, __trickle_i2 AS s
+    FROM (
+      SELECT `__trickle_k0` AS __trickle_i0, `__trickle_k1` AS __trickle_i1, CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(20,2)) END AS __trickle_i2
+      FROM (
+        SELECT `__trickle_k0`, `__trickle_k1`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0
+        FROM (
+          SELECT `__trickle_k0`, `__trickle_k1`, __trickle_n, __trickle_c0, __trickle_s0
+          FROM (
+            SELECT *
+            FROM `state_0` AS l
+            WHERE EXISTS (
+              SELECT 1
+              FROM gains_1 AS d
+              WHERE d.`__trickle_k0` <=> l.`__trickle_k0` AND d.`__trickle_k1` <=> l.`__trickle_k1`)))
+        GROUP BY `__trickle_k0`, `__trickle_k1`
+        HAVING sum(__trickle_n) <> 0)
+      WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))) AS __trickle_q(`k`, `w`, `s`, __trickle_weight);
+-- expect part_after_1, a view: a part after
+SELECT *
+FROM (
+  SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS `__trickle_i1`, __trickle_i2 AS s
+  FROM (
+    SELECT `__trickle_k0` AS __trickle_i0, `__trickle_k1` AS __trickle_i1, CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(20,2)) END AS __trickle_i2
+    FROM (
+      SELECT `__trickle_k0`, `__trickle_k1`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0
+      FROM (
+        SELECT `__trickle_k0`, `__trickle_k1`, __trickle_n, __trickle_c0, __trickle_s0
+        FROM (
+          SELECT `__trickle_k0`, `__trickle_k1`, __trickle_n, __trickle_c0, __trickle_s0
+          FROM `state_0`
+          UNION ALL
+          SELECT `__trickle_k0`, `__trickle_k1`, __trickle_n, __trickle_c0, __trickle_s0
+          FROM gains_1))
+      GROUP BY `__trickle_k0`, `__trickle_k1`
+      HAVING sum(__trickle_n) <> 0)
+    WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true))) AS __trickle_q(`k`, `w`, `s`);
+-- expect part_before_1, a view: a part before
+SELECT *
+FROM (
+  SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS `__trickle_i1`, __trickle_i2 AS s
+  FROM (
+    SELECT `__trickle_k0` AS __trickle_i0, `__trickle_k1` AS __trickle_i1, CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(20,2)) END AS __trickle_i2
+    FROM (
+      SELECT `__trickle_k0`, `__trickle_k1`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0
+      FROM (
+        SELECT `__trickle_k0`, `__trickle_k1`, __trickle_n, __trickle_c0, __trickle_s0
+        FROM (
+          SELECT *
+          FROM `state_0`))
+      GROUP BY `__trickle_k0`, `__trickle_k1`
+      HAVING sum(__trickle_n) <> 0)
+    WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true))) AS __trickle_q(`k`, `w`, `s`);
+-- expect change
+SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT *
+  FROM part_after_1
+  ORDER BY s DESC, k, w
+  LIMIT 3)
+UNION ALL
+SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT *
+  FROM published AS __trickle_p
+  WHERE true);
+
+-- title: the top of groups by a column that is not shown
+-- changed: t
+-- state: kept
+SELECT sum(v) AS s FROM t GROUP BY g ORDER BY g, s LIMIT 2;
+-- expect no state
+
+-- title: union of two parts with groups
+-- changed: t, u
+-- state: kept
+SELECT k, count(*) AS n FROM t GROUP BY k UNION ALL SELECT k, count(*) FROM u GROUP BY k;
+-- expect no state
+
+-- title: groups of a part that did not change
+-- changed: u
+-- state: kept
+SELECT u.w, q.n FROM u JOIN (SELECT k, count(*) AS n FROM t GROUP BY k) AS q ON u.k = q.k;
+-- expect state_1, kept of a part
+SELECT k AS `__trickle_k0`, count(*) AS __trickle_n, count(1) AS __trickle_c0
+FROM t_after AS t
+GROUP BY k;
+-- expect part_after_1, a view: a part by its state
+SELECT *
+FROM (
+  SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS n
+  FROM (
+    SELECT `__trickle_k0` AS __trickle_i0, __trickle_n AS __trickle_i1
+    FROM (
+      SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
+      FROM (
+        SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+        FROM (
+          SELECT *
+          FROM `state_1`))
+      GROUP BY `__trickle_k0`
+      HAVING sum(__trickle_n) <> 0)
+    WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true))) AS __trickle_q(`k`, `n`);
+-- expect change
+SELECT u.w, q.n, __trickle_weight AS __trickle_weight
+FROM u_changes AS u JOIN (
+  SELECT *
+  FROM part_after_1) AS q ON u.k = q.k;
+
+-- title: groups in groups in groups
+-- changed: t
+-- state: kept
+SELECT m, count(*) AS c FROM (SELECT n, count(*) AS m FROM (SELECT g, k, count(*) AS n FROM t GROUP BY g, k) AS p GROUP BY n) AS q GROUP BY m;
+-- expect state, kept beside the table
+SELECT m AS `__trickle_k0`, count(*) AS __trickle_n, count(1) AS __trickle_c0
+FROM (
+  SELECT n, count(*) AS m
+  FROM (
+    SELECT g, k, count(*) AS n
+    FROM t_after AS t
+    GROUP BY g, k) AS p
+  GROUP BY n) AS q
+GROUP BY m;
+-- expect state_1, kept of a part
+SELECT n AS `__trickle_k0`, count(*) AS __trickle_n, count(1) AS __trickle_c0
+FROM (
+  SELECT g, k, count(*) AS n
+  FROM t_after AS t
+  GROUP BY g, k) AS p
+GROUP BY n;
+-- expect state_2, kept of a part
+SELECT g AS `__trickle_k0`, k AS `__trickle_k1`, count(*) AS __trickle_n, count(1) AS __trickle_c0
+FROM t_after AS t
+GROUP BY g, k;
+-- expect gains_2, computed once: what the changed rows add to each group
+SELECT `__trickle_k0`, `__trickle_k1`, sum(__trickle_w) AS __trickle_n, sum(CASE WHEN __trickle_x0 IS NULL THEN 0L ELSE __trickle_w END) AS __trickle_c0
+FROM (
+  SELECT g AS `__trickle_k0`, k AS `__trickle_k1`, 1 AS __trickle_x0, __trickle_weight AS __trickle_w
+  FROM t_changes AS t)
+GROUP BY `__trickle_k0`, `__trickle_k1`;
+-- expect part_changes_1, computed once: the change of a part
+SELECT *
+FROM (
+  SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+  FROM (
+    SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS `__trickle_i1`, __trickle_i2 AS n
+    FROM (
+      SELECT `__trickle_k0` AS __trickle_i0, `__trickle_k1` AS __trickle_i1, __trickle_n AS __trickle_i2
+      FROM (
+        SELECT `__trickle_k0`, `__trickle_k1`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
+        FROM (
+          SELECT `__trickle_k0`, `__trickle_k1`, __trickle_n, __trickle_c0
+          FROM (
+            SELECT `__trickle_k0`, `__trickle_k1`, __trickle_n, __trickle_c0
+            FROM (
+              SELECT *
+              FROM `state_2` AS l
+              WHERE EXISTS (
+                SELECT 1
+                FROM gains_2 AS d
+                WHERE d.`__trickle_k0` <=> l.`__trickle_k0` AND d.`__trickle_k1` <=> l.`__trickle_k1`))
+            UNION ALL
+            SELECT `__trickle_k0`, `__trickle_k1`, __trickle_n, __trickle_c0
+            FROM gains_2))
+        GROUP BY `__trickle_k0`, `__trickle_k1`
+        HAVING sum(__trickle_n) <> 0)
+      WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
+  UNION ALL
+  SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+  FROM (
+    SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS `__trickle_i1`, __trickle_i2 AS n
+    FROM (
+      SELECT `__trickle_k0` AS __trickle_i0, `__trickle_k1` AS __trickle_i1, __trickle_n AS __trickle_i2
+      FROM (
+        SELECT `__trickle_k0`, `__trickle_k1`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
+        FROM (
+          SELECT `__trickle_k0`, `__trickle_k1`, __trickle_n, __trickle_c0
+          FROM (
+            SELECT *
+            FROM `state_2` AS l
+            WHERE EXISTS (
+              SELECT 1
+              FROM gains_2 AS d
+              WHERE d.`__trickle_k0` <=> l.`__trickle_k0` AND d.`__trickle_k1` <=> l.`__trickle_k1`)))
+        GROUP BY `__trickle_k0`, `__trickle_k1`
+        HAVING sum(__trickle_n) <> 0)
+      WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))) AS __trickle_q(`g`, `k`, `n`, __trickle_weight);
+-- expect part_after_1, a view: a part after
+SELECT *
+FROM (
+  SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS `__trickle_i1`, __trickle_i2 AS n
+  FROM (
+    SELECT `__trickle_k0` AS __trickle_i0, `__trickle_k1` AS __trickle_i1, __trickle_n AS __trickle_i2
+    FROM (
+      SELECT `__trickle_k0`, `__trickle_k1`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
+      FROM (
+        SELECT `__trickle_k0`, `__trickle_k1`, __trickle_n, __trickle_c0
+        FROM (
+          SELECT `__trickle_k0`, `__trickle_k1`, __trickle_n, __trickle_c0
+          FROM `state_2`
+          UNION ALL
+          SELECT `__trickle_k0`, `__trickle_k1`, __trickle_n, __trickle_c0
+          FROM gains_2))
+      GROUP BY `__trickle_k0`, `__trickle_k1`
+      HAVING sum(__trickle_n) <> 0)
+    WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true))) AS __trickle_q(`g`, `k`, `n`);
+-- expect part_before_1, a view: a part before
+SELECT *
+FROM (
+  SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS `__trickle_i1`, __trickle_i2 AS n
+  FROM (
+    SELECT `__trickle_k0` AS __trickle_i0, `__trickle_k1` AS __trickle_i1, __trickle_n AS __trickle_i2
+    FROM (
+      SELECT `__trickle_k0`, `__trickle_k1`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
+      FROM (
+        SELECT `__trickle_k0`, `__trickle_k1`, __trickle_n, __trickle_c0
+        FROM (
+          SELECT *
+          FROM `state_2`))
+      GROUP BY `__trickle_k0`, `__trickle_k1`
+      HAVING sum(__trickle_n) <> 0)
+    WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true))) AS __trickle_q(`g`, `k`, `n`);
+-- expect gains_3, computed once: what the changed rows add to each group
+SELECT `__trickle_k0`, sum(__trickle_w) AS __trickle_n, sum(CASE WHEN __trickle_x0 IS NULL THEN 0L ELSE __trickle_w END) AS __trickle_c0
+FROM (
+  SELECT n AS `__trickle_k0`, 1 AS __trickle_x0, __trickle_weight AS __trickle_w
+  FROM part_changes_1 AS p)
+GROUP BY `__trickle_k0`;
+-- expect part_changes_2, computed once: the change of a part
+SELECT *
+FROM (
+  SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+  FROM (
+    SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS m
+    FROM (
+      SELECT `__trickle_k0` AS __trickle_i0, __trickle_n AS __trickle_i1
+      FROM (
+        SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
+        FROM (
+          SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+          FROM (
+            SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+            FROM (
+              SELECT *
+              FROM `state_1` AS l
+              WHERE EXISTS (
+                SELECT 1
+                FROM gains_3 AS d
+                WHERE d.`__trickle_k0` <=> l.`__trickle_k0`))
+            UNION ALL
+            SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+            FROM gains_3))
+        GROUP BY `__trickle_k0`
+        HAVING sum(__trickle_n) <> 0)
+      WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
+  UNION ALL
+  SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+  FROM (
+    SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS m
+    FROM (
+      SELECT `__trickle_k0` AS __trickle_i0, __trickle_n AS __trickle_i1
+      FROM (
+        SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
+        FROM (
+          SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+          FROM (
+            SELECT *
+            FROM `state_1` AS l
+            WHERE EXISTS (
+              SELECT 1
+              FROM gains_3 AS d
+              WHERE d.`__trickle_k0` <=> l.`__trickle_k0`)))
+        GROUP BY `__trickle_k0`
+        HAVING sum(__trickle_n) <> 0)
+      WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))) AS __trickle_q(`n`, `m`, __trickle_weight);
+-- expect part_after_2, a view: a part after
+SELECT *
+FROM (
+  SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS m
+  FROM (
+    SELECT `__trickle_k0` AS __trickle_i0, __trickle_n AS __trickle_i1
+    FROM (
+      SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
+      FROM (
+        SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+        FROM (
+          SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+          FROM `state_1`
+          UNION ALL
+          SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+          FROM gains_3))
+      GROUP BY `__trickle_k0`
+      HAVING sum(__trickle_n) <> 0)
+    WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true))) AS __trickle_q(`n`, `m`);
+-- expect part_before_2, a view: a part before
+SELECT *
+FROM (
+  SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS m
+  FROM (
+    SELECT `__trickle_k0` AS __trickle_i0, __trickle_n AS __trickle_i1
+    FROM (
+      SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
+      FROM (
+        SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+        FROM (
+          SELECT *
+          FROM `state_1`))
+      GROUP BY `__trickle_k0`
+      HAVING sum(__trickle_n) <> 0)
+    WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true))) AS __trickle_q(`n`, `m`);
+-- expect gains_4, computed once: what the changed rows add to each group
+SELECT `__trickle_k0`, sum(__trickle_w) AS __trickle_n, sum(CASE WHEN __trickle_x0 IS NULL THEN 0L ELSE __trickle_w END) AS __trickle_c0
+FROM (
+  SELECT m AS `__trickle_k0`, 1 AS __trickle_x0, __trickle_weight AS __trickle_w
+  FROM part_changes_2 AS q)
+GROUP BY `__trickle_k0`;
+-- expect change
+SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS c
+  FROM (
+    SELECT `__trickle_k0` AS __trickle_i0, __trickle_n AS __trickle_i1
+    FROM (
+      SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
+      FROM (
+        SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+        FROM (
+          SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+          FROM (
+            SELECT *
+            FROM state AS l
+            WHERE EXISTS (
+              SELECT 1
+              FROM gains_4 AS d
+              WHERE d.`__trickle_k0` <=> l.`__trickle_k0`))
+          UNION ALL
+          SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+          FROM gains_4))
+      GROUP BY `__trickle_k0`
+      HAVING sum(__trickle_n) <> 0)
+    WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
+UNION ALL
+SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT *
+  FROM published AS __trickle_p
+  WHERE EXISTS (
+    SELECT 1
+    FROM gains_4
+    WHERE `__trickle_k0` <=> __trickle_p.`m`));
+
+-- title: minima inside have no state
+-- changed: t
+-- state: kept
+SELECT m FROM (SELECT g, min(v) AS m FROM t GROUP BY g) AS q WHERE m > 1;
+-- expect no state
+
+-- title: products of many digits
+-- changed: u
+-- state: kept
+SELECT k, sum(w * (1 - w) * w) AS s, count(*) AS n FROM u GROUP BY k;
+-- expect state, kept beside the table
+SELECT k AS `__trickle_k0`, count(*) AS __trickle_n, count(w * (1 - w) * w) AS __trickle_c0, CAST(coalesce(sum((w * (1 - w) * w)), 0) AS DECIMAL(38,6)) AS __trickle_s0, count(1) AS __trickle_c1
+FROM u_after AS u
+GROUP BY k;
+-- expect gains_1, computed once: what the changed rows add to each group
+SELECT `__trickle_k0`, sum(__trickle_w) AS __trickle_n, sum(CASE WHEN __trickle_x0 IS NULL THEN 0L ELSE __trickle_w END) AS __trickle_c0, CAST(coalesce(sum(__trickle_x0 * CAST(__trickle_w AS DECIMAL(10,0))), 0) AS DECIMAL(38,6)) AS __trickle_s0, sum(CASE WHEN __trickle_x1 IS NULL THEN 0L ELSE __trickle_w END) AS __trickle_c1
+FROM (
+  SELECT k AS `__trickle_k0`, w * (1 - w) * w AS __trickle_x0, 1 AS __trickle_x1, __trickle_weight AS __trickle_w
+  FROM u_changes AS u)
+GROUP BY `__trickle_k0`;
+-- expect change
+SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS s, __trickle_i2 AS n
+  FROM (
+    SELECT `__trickle_k0` AS __trickle_i0, CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(38,6)) END AS __trickle_i1, __trickle_n AS __trickle_i2
+    FROM (
+      SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0, sum(__trickle_c1) AS __trickle_c1
+      FROM (
+        SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0, __trickle_c1
+        FROM (
+          SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0, __trickle_c1
+          FROM (
+            SELECT *
+            FROM state AS l
+            WHERE EXISTS (
+              SELECT 1
+              FROM gains_1 AS d
+              WHERE d.`__trickle_k0` <=> l.`__trickle_k0`))
+          UNION ALL
+          SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0, __trickle_c1
+          FROM gains_1))
+      GROUP BY `__trickle_k0`
+      HAVING sum(__trickle_n) <> 0)
+    WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0 OR __trickle_c1 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
+UNION ALL
+SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT *
+  FROM published AS __trickle_p
+  WHERE EXISTS (
+    SELECT 1
+    FROM gains_1
+    WHERE `__trickle_k0` <=> __trickle_p.`k`));
