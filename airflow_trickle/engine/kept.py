@@ -96,7 +96,7 @@ def _noted(text: str | None, definition: str, frontier: Frontier) -> Kept | None
     if said["definition"] != definition or said["inputs"] != json.loads(frontier.as_json())["inputs"]:
         return None
     # An earlier version kept the state of the outermost operation alone.
-    states = said.get("states") or {str(ROOT): {"files": said["files"], "columns": said["columns"]}}
+    states = said["states"] if "states" in said else {str(ROOT): said}
     found = {int(number): Entries(tuple(one["files"]), one["columns"]) for number, one in states.items()}
     return Kept(found, frozenset(said.get("declined", ())))
 

@@ -1,4 +1,4 @@
-"""What is kept beside a table: it is made when a group loses a row, used from then on, and made anew when lost."""
+"""Auxiliary state of a table and of parts of its query: when it is made, that it is used, and made anew when lost."""
 
 from __future__ import annotations
 
@@ -70,20 +70,25 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return used
 
 
-def test_lines_are_kept_once_a_group_loses_a_row_and_then_used(groups: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_state_is_made_by_the_first_refresh_or_once_published_rows_cannot_be_added_to(
+    groups: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     used, chance = counted(monkeypatch), budgets.chance(2)
+    # Sums and counts of all rows are published as they are.
+    assert [bool(kept_files(groups, name)) for name in QUERIES] == [True, True, False]
     groups.append("rows", row(chance))
     groups.tick()
-    assert [kept_files(groups, name) for name in QUERIES] == [[], [], []]
+    assert [bool(kept_files(groups, name)) for name in QUERIES] == [True, True, False]
+    assert len(used) == 2
     groups.delete("rows", "k < 3")
     groups.tick()
     assert all(kept_files(groups, name) for name in QUERIES)
-    assert used == []
+    assert len(used) == 4
     groups.delete("rows", f"k = {chance.randint(3, 30)}")
     groups.append("rows", *[row(chance)] * 2, row(chance))
     assert {result.mode for result in groups.tick().values()} == {Mode.DIFFERENTIAL}
     verified(groups)
-    assert len(used) == 3
+    assert len(used) == 7
     groups.delete("rows", "k >= 0")
     groups.tick()
     assert groups.rows("whole") == groups.judge(QUERIES["whole"])
@@ -109,16 +114,16 @@ def test_lost_lines_are_made_anew(groups: World, monkeypatch: pytest.MonkeyPatch
     verified(groups)
 
 
-def test_lines_of_another_state_than_the_table_are_not_used(groups: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_refresh_makes_state_anew(groups: World, monkeypatch: pytest.MonkeyPatch) -> None:
     groups.delete("rows", "k < 3")
     groups.tick()
     groups.delete("rows", "k = 4 or k = 5")
     groups.tick(full_refresh=True)
-    assert kept_files(groups, "sums") == []
+    assert [bool(kept_files(groups, name)) for name in QUERIES] == [True, True, False]
     used = counted(monkeypatch)
     groups.delete("rows", "k = 6 or k = 7")
     groups.tick()
-    assert used == []
+    assert len(used) == 2
     verified(groups)
 
 
@@ -205,3 +210,77 @@ def test_lines_that_cannot_be_used_are_left_and_the_refresh_goes_on(groups: Worl
         assert groups.tick()["mean"].mode is Mode.DIFFERENTIAL
         verified(groups)
     assert kept_files(groups, "mean")  # made anew by the second of the two
+
+
+#: Query -> the parts of it that have state.
+INSIDE = {
+    "of_groups": (
+        "SELECT n, count(*) AS c FROM (SELECT g, count(v) AS n FROM rows GROUP BY g) AS q GROUP BY n",
+        {-1, 1},
+    ),
+    "joined": (
+        "WITH q AS (SELECT k, sum(v) AS s FROM rows GROUP BY k HAVING count(*) > 1) "
+        "SELECT r.g, r.v, q.s FROM rows AS r LEFT JOIN q ON r.k = q.k",
+        {1},
+    ),
+    "top": ("SELECT k, sum(v) AS s, count(*) AS n FROM rows GROUP BY k ORDER BY s DESC, k LIMIT 3", {0}),
+    "chosen": (
+        "SELECT g, sum(v * v * v) AS s FROM rows "
+        "WHERE k IN (SELECT k FROM rows GROUP BY k HAVING sum(v) > 0) GROUP BY g",
+        {-1, 1},
+    ),
+}
+
+
+def states(world: World, name: str) -> set[int]:
+    with open_lakehouse("trickle") as lake:
+        text = read_status(lake, [f"default.{name}"])[f"default.{name}"].kept
+    return {int(number) for number in json.loads(text)["states"]} if text else set()
+
+
+@pytest.fixture
+def inside(world: World, tuned: Tuned) -> World:
+    tuned(aux_state_min_bytes=0, aux_state_share=100.0)
+    chance = budgets.chance(11)
+    world.source("rows", ROWS, [row(chance) for _ in range(60)])
+    return world
+
+
+def test_parts_of_a_query_have_state_of_their_own(inside: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    chance = budgets.chance(12)
+    queries = {name: query for name, (query, _) in INSIDE.items()}
+    inside.define(queries, **{name: {"refresh_mode": "DIFFERENTIAL"} for name in queries})
+    inside.tick()
+    wanted = {name: parts for name, (_, parts) in INSIDE.items()}
+    # Counts of counts can be added to as long as none goes.
+    assert {name: states(inside, name) for name in INSIDE} == wanted | {"of_groups": {1}}
+    used = counted(monkeypatch)
+    for _ in range(2):
+        inside.delete("rows", f"k = {chance.randint(0, 30)} or g = 'b'")
+        inside.append("rows", *(row(chance) for _ in range(5)))
+        assert {result.mode for result in inside.tick().values()} == {Mode.DIFFERENTIAL}
+        verified(inside)
+    assert len(used) == 2 * sum(map(len, wanted.values())) - 1
+    assert {name: states(inside, name) for name in INSIDE} == wanted
+    for file in kept_files(inside, "joined"):
+        Path(file.removeprefix("file://")).unlink()
+    inside.append("rows", row(chance))
+    inside.tick()
+    verified(inside)
+    assert states(inside, "joined") == {1}
+
+
+def test_state_of_a_part_that_would_be_as_large_as_its_inputs_is_not_kept(inside: World, tuned: Tuned) -> None:
+    tuned(aux_state_share=0.0)
+    query, _ = INSIDE["of_groups"]
+    inside.define({"of_groups": query}, of_groups={"refresh_mode": "DIFFERENTIAL"})
+    inside.tick()
+    assert states(inside, "of_groups") == set()
+    there = [path for path in inside.files() if "-kept/" in path and path.endswith(".parquet")]
+    assert len(there) == len(kept_files(inside, "of_groups"))
+    inside.delete("rows", "k < 5")
+    for _ in range(2):
+        assert inside.tick()["of_groups"].mode is Mode.DIFFERENTIAL
+        verified(inside)
+        assert states(inside, "of_groups") == {-1}
+        inside.delete("rows", "k < 10")

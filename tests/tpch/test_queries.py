@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -12,6 +13,9 @@ from random import Random
 import pytest
 
 from airflow_trickle import Mode, Pipeline, TableResult, TickFailed, Verdict
+from airflow_trickle.lakehouse.catalog import open_lakehouse
+from airflow_trickle.lakehouse.state import read_status
+from airflow_trickle.tuning import tuned
 from tests import budgets
 from tests.tpch import batches
 from tests.tpch.data import QUERIES, TABLES, generated
@@ -80,7 +84,8 @@ CHANGES: tuple[Callable[[Shop, Random], tuple[str, ...]], ...] = (everything_mov
 @pytest.fixture(scope="module")
 def story(tmp_path_factory: pytest.TempPathFactory, spark_home: Path) -> Iterator[Story]:
     folder = tmp_path_factory.mktemp("tpch")
-    with pytest.MonkeyPatch.context() as monkeypatch:
+    # All inputs pass for large ones, so that auxiliary state is kept.
+    with pytest.MonkeyPatch.context() as monkeypatch, tuned(aux_state_min_bytes=0, aux_state_share=100.0):
         made = begun(open_shop(folder, generated(folder / "raw", 0.002), monkeypatch))
         chance = Random(4)
         batches.made_small(made.shop, chance)
@@ -103,6 +108,30 @@ def test_a_query_is_refreshed_from_changes_if_it_reads_any(story: Story, name: s
     for tick in story.ticks[1:]:
         wanted = Mode.FULL if name in FULL else Mode.DIFFERENTIAL
         assert tick.results[name].mode is (wanted if story.reads[name] & tick.changed else Mode.NO_DATA)
+
+
+#: Query -> the parts of it that have auxiliary state: -1 is the whole, others are numbered in the order of the text.
+STATES = {
+    "q01": {-1},
+    "q03": {0},
+    "q04": {-1},
+    "q05": {-1},
+    "q06": {-1},
+    "q09": {-1},
+    "q10": {0},
+    "q13": {-1, 1},
+    "q15": {1},
+    "q18": {0, 1},
+    "q21": {0},
+}
+
+
+@pytest.mark.parametrize("name", STATES)
+def test_a_query_has_auxiliary_state_where_it_spares_reading(story: Story, name: str) -> None:
+    with open_lakehouse("trickle") as lake:
+        kept = read_status(lake, [f"default.{name}"])[f"default.{name}"].kept
+    assert kept is not None
+    assert {int(number) for number in json.loads(kept)["states"]} == STATES[name]
 
 
 @pytest.mark.parametrize("name", QUERIES)
