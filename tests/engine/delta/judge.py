@@ -26,9 +26,11 @@ from pyspark.sql.types import (
 from airflow_trickle.algebra.references import parse_query
 from airflow_trickle.blocks.check import blocks_of
 from airflow_trickle.engine.delta.bench import SparkBench
-from airflow_trickle.engine.delta.context import Change, Context, InputViews, Published, Tallies, Version, Views
+from airflow_trickle.engine.delta.context import Change, Context, InputViews, Parts, Published, Tallies, Version, Views
 from airflow_trickle.engine.delta.program import change_of
 from airflow_trickle.engine.delta.ranges import Ranges, ranges_of_rows
+from airflow_trickle.engine.delta.subviews import numbered_parts
+from airflow_trickle.engine.kept import ROOT
 from airflow_trickle.engine.zset import WEIGHT
 from airflow_trickle.spark.active import activated
 from tests.engine.delta.golden import Table
@@ -108,10 +110,12 @@ def _change(spark: Any, case: Case, views: list[str], *, kept: bool) -> tuple[Co
     view = _view(spark, f"p{id(case)}", before, schema, views)
     types = tuple(column.dataType.simpleString() for column in schema.fields)
     published = Published(view, tuple(column.name for column in schema.fields), types)
-    tallies = Tallies()
+    tallies, parts = Tallies(), Parts({})
     if kept:
-        tallies.lines = _lines(spark, case, published, _turned(spark, case, states, views), views)
-    bench, found_change = _found(spark, case, published, states, tallies, views)
+        made = _lines(spark, case, published, _turned(spark, case, states, views), views)
+        tallies.lines = made.pop(ROOT, None)
+        parts = Parts({}, made)
+    bench, found_change = _found(spark, case, published, states, tallies, views, parts)
     case.sql = found_change.sql if found_change is not None else None
     found = Counter(_hashable(row) for row in before)
     if case.sql is not None:
@@ -119,15 +123,24 @@ def _change(spark: Any, case: Case, views: list[str], *, kept: bool) -> tuple[Co
             found[_hashable(row[:-1])] += row[-1]
     wanted = Counter(_hashable(tuple(row)[1:]) for row in rows if row[0] == 1)
     case.unmoved = wanted == Counter(_hashable(row) for row in before)
-    if tallies.folded is not None:
+    used = {number: one.folded for number, one in {ROOT: tallies, **parts.tallies}.items() if one.folded is not None}
+    if used:
         case.kept = True
-        lines = _lines(spark, case, published, {name: replace(one, grows=False) for name, one in states.items()}, views)
-        assert _bag(bench.frame(tallies.folded)) == _bag(spark.table(lines)), case
+        shrinking = {name: replace(one, grows=False) for name, one in states.items()}
+        anew = _lines(spark, case, published, shrinking, views)
+        for number, sql in used.items():
+            assert _bag(bench.frame(sql)) == _bag(spark.table(anew[number])), (number, case)
     return Counter({row: count for row, count in found.items() if count}), wanted
 
 
 def _found(
-    spark: Any, case: Case, published: Published, states: dict[str, Views], tallies: Tallies, views: list[str]
+    spark: Any,
+    case: Case,
+    published: Published,
+    states: dict[str, Views],
+    tallies: Tallies,
+    views: list[str],
+    parts: Parts,
 ) -> tuple[SparkBench, Change | None]:
     query = parse_query(case.query)
     blocks, parsed = blocks_of(case.query)
@@ -136,7 +149,8 @@ def _found(
         for view in {one.old, one.new, one.delta} - {None}:
             bench.know_ranges(view, case.ranges[view])
     tables = {ref.start: InputViews(states[ref.name.lower()], ref.alias) for ref in query.references}
-    return bench, change_of(Context(blocks, tables, bench, tallies=tallies), parsed, published)
+    parts.numbers = numbered_parts(blocks, parsed)
+    return bench, change_of(Context(blocks, tables, bench, tallies=tallies, parts=parts), parsed, published)
 
 
 def _turned(spark: Any, case: Case, states: dict[str, Views], views: list[str]) -> dict[str, Views]:
@@ -153,13 +167,12 @@ def _turned(spark: Any, case: Case, states: dict[str, Views], views: list[str]) 
     return found
 
 
-def _lines(spark: Any, case: Case, published: Published, states: dict[str, Views], views: list[str]) -> str | None:
-    """A view of all lines over the new rows of some states; None if the query has none."""
-    tallies = Tallies(wanted=True)
-    bench, _ = _found(spark, case, published, states, tallies, views)
-    if tallies.whole is None:
-        return None
-    return bench.view(tallies.whole, "all lines")
+def _lines(spark: Any, case: Case, published: Published, states: dict[str, Views], views: list[str]) -> dict[int, str]:
+    """By the number of the part: a view of its auxiliary state over the new rows of some states."""
+    tallies, parts = Tallies(wanted=True), Parts({}, wanted=True)
+    bench, _ = _found(spark, case, published, states, tallies, views, parts)
+    every = {ROOT: tallies, **parts.tallies}
+    return {number: bench.view(one.whole, "all lines") for number, one in every.items() if one.whole is not None}
 
 
 def _bag(frame: Any) -> Counter[Row]:
