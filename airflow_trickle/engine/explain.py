@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -106,7 +106,7 @@ def explain_change(lake: Lakehouse, step: TableStep, spark: SparkProvider, chang
             activated(session),
             lent(spark),
         ):
-            return _explained(session, step, columns, changed, views)
+            return explained_over(session, step, columns, changed, views)
     except NotInBlocks as error:
         return ExplainedChange(full_because=error.why)
     finally:
@@ -126,13 +126,18 @@ def _columns(lake: Lakehouse, ref: InputRef) -> dict[str, object]:
     return spark_schema(table.metadata.schema(), ref.identifier, by_id=False)
 
 
-def _explained(
+def explained_over(
     session: SparkSession,
     step: TableStep,
-    columns: dict[str, dict[str, object]],
+    columns: Mapping[str, dict[str, object]],
     changed: frozenset[str],
     views: list[str],
 ) -> ExplainedChange:
+    """The same over inputs of which only the columns are known, as the JSON of Spark's schema.
+
+    Raises:
+        NotInBlocks: the query cannot be refreshed from changes.
+    """
     from pyspark.sql.types import StructType
 
     blocks, query = blocks_of(step.query, recursion=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import logging
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -124,7 +124,9 @@ class _Look:
             ref for ref in self.step.inputs if ref.identifier not in locations and ref.identifier not in may_come
         ]
         if missing:
-            raise SourceMissing("\n".join(_missing(self.lake, self.step, ref) for ref in missing))
+            captured = self.step.captured
+            lines = (f"{ref.declared_at}: {' '.join(why_missing(self.lake, ref, captured))}" for ref in missing)
+            raise SourceMissing("\n".join(lines))
 
     def _version(self, ref: InputRef, location: str, as_of: datetime | None) -> Version:
         if self.scheduled and ref.identifier in self.step.captured:
@@ -196,17 +198,18 @@ def _tick(record: TickRecord) -> Tick:
     )
 
 
-def _missing(lake: Lakehouse, step: PinStep, ref: InputRef) -> str:
-    if ref.identifier in step.captured:
+def why_missing(lake: Lakehouse, ref: InputRef, captured: Collection[str] = ()) -> tuple[str, str]:
+    """What is wrong with an input that the catalog does not have, and what to do; ``captured``: which are mirrors."""
+    if ref.identifier in captured:
         return (
-            f"{ref.declared_at}: source '{ref.name}' was never captured, so it has no history to read. Run a tick "
-            f"without a past moment first."
+            f"source '{ref.name}' was never captured, so it has no history to read.",
+            "Run a tick without a past moment first.",
         )
     namespace, name = split_identifier(ref.identifier)
     if ref.kind is InputKind.EXTERNAL:
         return (
-            f"{ref.declared_at}: '{ref.name}' is a stream table of another pipeline ({ref.identifier}) that has "
-            f"not been published yet. Run that pipeline first."
+            f"'{ref.name}' is a stream table of another pipeline ({ref.identifier}) that has not been published yet.",
+            "Run that pipeline first.",
         )
     others = (
         [table for *_, table in lake.catalog.list_tables(namespace)] if lake.catalog.namespace_exists(namespace) else []
@@ -214,7 +217,6 @@ def _missing(lake: Lakehouse, step: PinStep, ref: InputRef) -> str:
     near = difflib.get_close_matches(name, others, n=1)
     hint = f"Did you mean {namespace}.{near[0]}? " if near else ""
     return (
-        f"{ref.declared_at}: source '{ref.name}' is the Iceberg table {ref.identifier}, which catalog "
-        f"'{lake.name}' does not have. {hint}Create the table, or point the source elsewhere with "
-        f"`table: namespace.name`."
+        f"source '{ref.name}' is the Iceberg table {ref.identifier}, which catalog '{lake.name}' does not have.",
+        f"{hint}Create the table, or point the source elsewhere with `table: namespace.name`.",
     )
