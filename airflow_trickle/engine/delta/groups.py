@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from airflow_trickle.blocks import repeatable
+from airflow_trickle.blocks.bare_words import bare_words
 from airflow_trickle.blocks.aggregates import argument_of
 from airflow_trickle.blocks.check import selects
 from airflow_trickle.blocks.expressions import (
@@ -201,7 +202,29 @@ def require_exact(context: Context, query: Query, scope: Scope) -> None:
     """
     repeatable.require_repeatable(context.blocks, query)
     for select in selects(context.blocks, query):
-        repeatable.refuse(why_inexact(Block(context, select, scope, {})), select)
+        block = Block(context, select, scope, {})
+        require_columns(block)
+        repeatable.refuse(why_inexact(block), select)
+
+
+def require_columns(block: Block) -> None:
+    """Refuses a SELECT with a word such as ``current_date`` or ``user`` that no column has for a name.
+
+    Spark takes it for a function then, with another answer at another time. A column of a query around it does not
+    count: Spark takes the function before that.
+    """
+    words = list(bare_words(block.context.blocks, block.select))
+    if not words:
+        return
+    for word in words:
+        if word.in_join:
+            # Only the relations up to that join count, and which these are is not worth the trouble.
+            raise NotInBlocks(word.why_unsure, word.offset)
+    sql = block.sql(all_of(block.count, Version.NEW), columns="*", grouped=False, filtered=False)
+    columns = {fold(column.name) for column in block.context.bench.columns(sql)} if block.count else set()
+    for word in words:
+        if word.name not in columns:
+            raise NotInBlocks(word.why_function, word.offset)
 
 
 # --- the change ------------------------------------------------------------------------------------

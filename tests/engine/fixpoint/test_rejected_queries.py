@@ -34,7 +34,7 @@ def test_a_misspelt_column_in_a_cycle_or_a_recursive_query_is_told_with_its_plac
     assert errors == {
         "a": cycle,
         "b": cycle,
-        "r": f"{world.yaml}:16:40: stream table 'r' was not refreshed: Spark does not accept its query: {complaint} "
+        "r": f"{world.yaml}:16:44: stream table 'r' was not refreshed: Spark does not accept its query: {complaint} "
         f"`e`.`dsst` cannot be resolved. Did you mean one of the following? [`e`.`dst`, `e`.`src`, `r`.`src`]. "
         f"SQLSTATE: 42703. Nothing was published.",
     }
