@@ -82,6 +82,13 @@ def pin(
             log.warning("Source %s was never captured, so it is not pinned; what reads it has to wait.", ref.name)
             continue
         log.info("Pinned %s at snapshot %s.", ref.identifier, version.snapshot_id or "none (empty table)")
+        if (early := before_first_snapshot(lake, ref, version.snapshot_id, record.as_of)) is not None:
+            log.warning(
+                "%s. A scheduled run reads its sources as they were at the end of its interval. The first run whose "
+                "interval ends after that snapshot reads its rows; to have them now, trigger the DAG by hand or use "
+                "`trickle run`, which read the present.",
+                early[0].upper() + early[1:],
+            )
     return _tick(record)
 
 
@@ -196,6 +203,20 @@ def _tick(record: TickRecord) -> Tick:
         as_of=record.as_of,
         not_due=record.not_due,
     )
+
+
+def before_first_snapshot(
+    lake: Lakehouse, ref: InputRef, snapshot_id: int | None, as_of: datetime | None
+) -> str | None:
+    """That an input is read as empty because the moment of a tick lies before its first snapshot; None if not so."""
+    if as_of is None or snapshot_id is not None:
+        return None
+    table = lake.table(ref.identifier)
+    if table is None or table.metadata.current_snapshot_id is None:
+        return None
+    first = clock.moment_of_millis(min(snapshot.timestamp_ms for snapshot in table.metadata.snapshots))
+    moment, then = (one.isoformat(timespec="seconds") for one in (as_of, first))
+    return f"{ref.name} had no snapshot yet at {moment}, the moment of this tick, and is read as empty (first: {then})"
 
 
 def why_missing(lake: Lakehouse, ref: InputRef, captured: Collection[str] = ()) -> tuple[str, str]:

@@ -84,6 +84,16 @@ def test_verify_judges_a_table_under_its_own_settings(days: World, monkeypatch: 
     assert str(Pipeline.load(days.yaml).verify()["days"].verdict) == "OK"
 
 
+def test_verify_leaves_out_what_only_its_own_connection_chooses(days: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    days.define({"moments": "SELECT id, CAST('2026-01-01 00:00:00' AS TIMESTAMP) AS t FROM events"})
+    days.tick()
+    use(monkeypatch, spark__sql__timestampType="TIMESTAMP_NTZ")
+
+    found = Pipeline.load(days.yaml).verify()["moments"]
+
+    assert (str(found.verdict), found.reason) == ("OK", "")
+
+
 def test_rows_of_another_version_of_spark_are_computed_anew(days: World, monkeypatch: pytest.MonkeyPatch) -> None:
     days.define({"days": DAYS}, days={"refresh_mode": "DIFFERENTIAL"})
     days.tick()

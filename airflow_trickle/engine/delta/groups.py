@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from airflow_trickle.blocks import repeatable
-from airflow_trickle.blocks.bare_words import bare_words
 from airflow_trickle.blocks.aggregates import argument_of
+from airflow_trickle.blocks.bare_words import bare_words
 from airflow_trickle.blocks.check import selects
 from airflow_trickle.blocks.expressions import (
     folded,
