@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from airflow_trickle.cli.ahead import notes_of, print_notes
 from airflow_trickle.cli.opening import PathArgument, lakehouse, planned
 from airflow_trickle.cli.output import AsJson, out, print_json
 from airflow_trickle.errors import TrickleError
@@ -113,11 +114,13 @@ def plan(path: PathArgument = Path("dags"), as_json: AsJson = False) -> None:
     from airflow_trickle.plan.explain import explain_json, explain_text
 
     project = planned(path)
+    notes = notes_of(project)
     if as_json:
-        print_json(explain_json(project))
+        print_json({**explain_json(project), "notes": notes})
     else:
         for line in explain_text(project):
             out.print(line)
+        print_notes(notes)
     _exit_if_broken(project)
 
 
