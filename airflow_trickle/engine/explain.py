@@ -7,6 +7,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from pyiceberg.schema import Schema
+
 from airflow_trickle.blocks.check import blocks_of
 from airflow_trickle.blocks.layout import laid_out
 from airflow_trickle.blocks.shapes import NotInBlocks
@@ -15,11 +17,12 @@ from airflow_trickle.engine.delta.explaining import ExplainingBench, Names, Step
 from airflow_trickle.engine.delta.program import change_of
 from airflow_trickle.engine.failures import explained
 from airflow_trickle.engine.inputs import query_over
+from airflow_trickle.engine.unreadable import require_readable
 from airflow_trickle.engine.zset import WEIGHT
 from airflow_trickle.errors import SourceMissing, TrickleError
 from airflow_trickle.identifiers import fold
 from airflow_trickle.lakehouse.catalog import Lakehouse
-from airflow_trickle.lakehouse.columns import spark_schema
+from airflow_trickle.lakehouse.columns import readable, spark_schema
 from airflow_trickle.plan.steps import InputKind, InputRef, TableStep
 from airflow_trickle.results import Mode
 from airflow_trickle.spark.active import activated, lent
@@ -98,7 +101,9 @@ def explain_change(lake: Lakehouse, step: TableStep, spark: SparkProvider, chang
     why = why_never(step)
     if why is not None:
         return ExplainedChange(full_because=why, passes=step.recursive or step.scc_id is not None)
-    columns = {ref.identifier: _columns(lake, ref) for ref in step.inputs}
+    schemas = {ref.identifier: _schema(lake, ref) for ref in step.inputs}
+    require_readable(step, schemas)
+    columns = {name: spark_schema(readable(one, name), name, by_id=False) for name, one in schemas.items()}
     session, views = spark.session, list[str]()
     try:
         with (
@@ -115,7 +120,7 @@ def explain_change(lake: Lakehouse, step: TableStep, spark: SparkProvider, chang
                 session.catalog.dropTempView(view)
 
 
-def _columns(lake: Lakehouse, ref: InputRef) -> dict[str, object]:
+def _schema(lake: Lakehouse, ref: InputRef) -> Schema:
     table = lake.table(ref.identifier)
     if table is None:
         todo = "Create it" if ref.kind is InputKind.SOURCE else "Refresh it once with `trickle run`"
@@ -123,7 +128,7 @@ def _columns(lake: Lakehouse, ref: InputRef) -> dict[str, object]:
             f"{ref.declared_at}: the columns of '{ref.name}' ({ref.identifier}) are not known, since catalog "
             f"'{lake.name}' does not have it. {todo}, then ask again."
         )
-    return spark_schema(table.metadata.schema(), ref.identifier, by_id=False)
+    return table.metadata.schema()
 
 
 def explained_over(

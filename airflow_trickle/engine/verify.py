@@ -22,6 +22,7 @@ from airflow_trickle.engine.fixpoint.recompute import recomputed
 from airflow_trickle.engine.full import Input, input_at, run_query, target_of
 from airflow_trickle.engine.identity import query_of
 from airflow_trickle.engine.published import Published, published_state
+from airflow_trickle.engine.unreadable import require_readable_inputs
 from airflow_trickle.errors import CatalogUnavailable, SparkUnavailable, TrickleError
 from airflow_trickle.lakehouse.catalog import Lakehouse
 from airflow_trickle.lakehouse.columns import same_columns
@@ -132,6 +133,7 @@ def _compared(
     session, settings = spark.session, state.published.settings_of_session
     # What this session's connection chooses and the table's did not; of a table that does not tell, nothing is known.
     beyond = sorted(spark.chosen.keys() - settings.keys()) if state.published.settings is not None else []
+    require_readable_inputs(step, state.inputs)
     views: list[str] = []
     try:
         with (

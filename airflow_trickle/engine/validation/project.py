@@ -8,13 +8,15 @@ from dataclasses import dataclass, field
 from graphlib import TopologicalSorter
 from typing import Any
 
+from pyiceberg.schema import Schema
+
 from airflow_trickle.engine.capture.columns import declared_columns
 from airflow_trickle.engine.pin import why_missing
 from airflow_trickle.engine.validation.report import Report, Unchecked
 from airflow_trickle.engine.validation.unit import UnitCheck
 from airflow_trickle.errors import Position, Problem, UnsupportedTable
 from airflow_trickle.lakehouse.catalog import Lakehouse
-from airflow_trickle.lakehouse.columns import iceberg_schema, spark_schema
+from airflow_trickle.lakehouse.columns import iceberg_schema, readable, spark_schema
 from airflow_trickle.plan.steps import CaptureStep, InputKind, InputRef, Plan, RefreshStep, TableStep
 from airflow_trickle.spark.active import activated, lent
 from airflow_trickle.spark.session import SparkProvider
@@ -86,6 +88,8 @@ class _Check:
     problems: list[Problem] = field(default_factory=list)
     unchecked: list[Unchecked] = field(default_factory=list)
     notes: list[Problem] = field(default_factory=list)
+    #: By identifier: the columns of those that are in the catalog.
+    schemas: dict[str, Schema] = field(default_factory=dict)
 
     def unit(self, unit: _Unit) -> None:
         """Check the tables of one unit."""
@@ -105,7 +109,7 @@ class _Check:
         session = spark.session
         try:
             with activated(session), lent(spark):
-                self._checked(unit, UnitCheck(self.lake, unit.step, session, inputs, views))
+                self._checked(unit, UnitCheck(self.lake, unit.step, session, inputs, views, self.schemas))
         finally:
             for view in views:
                 with suppress(Exception):  # the session may be gone; its views went with it
@@ -143,11 +147,8 @@ class _Check:
         table = self.lake.table(ref.identifier)
         at = Position.parse(ref.declared_at)
         if table is not None:
-            try:
-                return spark_schema(table.metadata.schema(), ref.identifier, by_id=False)
-            except UnsupportedTable as error:
-                self.problems.append(Problem(at, str(error)))
-                return Unknown(f"its input '{ref.name}' cannot be read")
+            self.schemas[ref.identifier] = schema = table.metadata.schema()
+            return spark_schema(readable(schema, ref.identifier), ref.identifier, by_id=False)
         capture = next((one for one in plan.captures if one.identifier == ref.identifier), None)
         if capture is not None:
             return self._captured(capture, spark)

@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from pyiceberg.schema import Schema
+
 from airflow_trickle.blocks.check import blocks_of
 from airflow_trickle.blocks.shapes import Body, NotInBlocks, Query, Select, SetOperation
 from airflow_trickle.engine.delta.bench import SparkBench
@@ -21,6 +23,7 @@ from airflow_trickle.engine.fixpoint.tables import TableChanges
 from airflow_trickle.engine.full import layout_of
 from airflow_trickle.engine.inputs import create_view, query_over
 from airflow_trickle.engine.published import not_ours
+from airflow_trickle.engine.unreadable import require_readable
 from airflow_trickle.engine.zset import RESERVED
 from airflow_trickle.errors import (
     Position,
@@ -50,6 +53,7 @@ class UnitCheck:
         session: Where types are asked for.
         inputs: By identifier: the columns of what it reads, as the JSON of Spark's schema.
         views: Fills with the views that are to be dropped.
+        schemas: By identifier: what the catalog says of those that it has, columns included that Spark cannot read.
         columns: Fills with those of its tables, by identifier; a table with an error has none.
         failed: Fills with the names of tables with an error.
     """
@@ -59,6 +63,7 @@ class UnitCheck:
     session: SparkSession
     inputs: Mapping[str, dict[str, Any]]
     views: list[str]
+    schemas: Mapping[str, Schema]
     problems: list[Problem] = field(default_factory=list)
     notes: list[Problem] = field(default_factory=list)
     columns: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -66,6 +71,11 @@ class UnitCheck:
 
     def run(self) -> None:
         """Check every table of the unit."""
+        for one in self.step.tables:
+            with self._told(one):
+                require_readable(one, {name: self.schemas[name] for name in self.inputs if name in self.schemas})
+        if self.failed:
+            return
         cyclic = self.step.kind is UnitKind.CYCLE
         if cyclic or self.step.tables[0].recursive:
             self._recursive(cyclic=cyclic)
