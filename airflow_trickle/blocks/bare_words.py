@@ -16,11 +16,11 @@ from airflow_trickle.identifiers import fold
 
 @dataclass(frozen=True)
 class BareWord:
-    """Such a word: its name as names are compared, where it stands, and whether that is a condition of a join."""
+    """Such a word: its name as names are compared, where it stands, and of which relation's ON it is part, if any."""
 
     name: str
     offset: int
-    in_join: bool = False
+    join: int | None = None
 
     @property
     def why_function(self) -> str:
@@ -30,11 +30,6 @@ class BareWord:
             f"{self.name}(), which {NON_DETERMINISTIC[self.name]}"
         )
 
-    @property
-    def why_unsure(self) -> str:
-        """What follows if it cannot be told."""
-        return f"'{self.name}' in a join may be a column or Spark's function {self.name}(): write table.{self.name}"
-
 
 def bare_words(blocks: Blocks, select: Select) -> Iterator[BareWord]:
     """The words of a SELECT that are columns or functions, without those of its subqueries.
@@ -43,7 +38,7 @@ def bare_words(blocks: Blocks, select: Select) -> Iterator[BareWord]:
     """
     spans = [span for span in expressions(select) if span is not None]
     inner = [one.query.span for one in blocks.subqueries(*spans)]
-    joins = [source.on for source in select.sources if source.on is not None]
+    joins = {source.on: at for at, source in enumerate(select.sources) if source.on is not None}
     for span in spans:
         cursor = blocks.cursor(span)
         for at in range(cursor.at, cursor.end):
@@ -56,4 +51,4 @@ def bare_words(blocks: Blocks, select: Select) -> Iterator[BareWord]:
             before = cursor.tokens[at - 1].token_type if at else None
             after = cursor.tokens[at + 1].token_type if at + 1 < len(cursor.tokens) else None
             if before is not TokenType.DOT and after not in (TokenType.DOT, TokenType.L_PAREN):
-                yield BareWord(name, token.start, in_join=span in joins)
+                yield BareWord(name, token.start, joins.get(span))
