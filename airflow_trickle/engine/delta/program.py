@@ -16,7 +16,7 @@ from airflow_trickle.blocks.shapes import (
     Span,
 )
 from airflow_trickle.engine.delta.context import Change, Context, Published, Scope, Tallies, Version, Views, replaced
-from airflow_trickle.engine.delta.groups import calls_of, change_of_groups, is_grouped, require_exact
+from airflow_trickle.engine.delta.groups import calls_of, change_of_groups, is_grouped, require_columns, require_exact
 from airflow_trickle.engine.delta.selects import Block
 from airflow_trickle.engine.delta.sets import change_of_distinct, change_of_set, gain_of_distinct, union_all
 from airflow_trickle.engine.delta.terms import all_of
@@ -120,6 +120,7 @@ def _body(context: Context, body: Body, scope: Scope, published: Published | Non
 
 def _select(context: Context, select: Select, scope: Scope, published: Published | None) -> Change | None:
     block = Block(context, select, scope, derived_changes(context, select, scope))
+    require_columns(block)
     calls = calls_of(context, select)
     if is_grouped(select, calls) or calls:
         delta = change_of_groups(block, None if select.distinct else published)
