@@ -16,6 +16,7 @@ PACKAGE = ROOT / "airflow_trickle"
 #: Every library has one home; a second one is written down here.
 HOMES: dict[str, set[str]] = {
     "airflow": {"dag_factory", "dag_tasks", "operators", "sensors", "hooks", "notifications", "plugin"},
+    "cachetools": {"lakehouse"},
     # Delta tables are captured through it.
     "deltalake": {"engine"},
     "filelock": {"spark"},
@@ -47,7 +48,8 @@ PARTS: dict[str, set[str]] = {
     "results": set(),
     "tick": set(),
     "clock": set(),
-    "tuning": set(),
+    # The bounds of memory are shares of a setting.
+    "tuning": {"definition"},
     "identifiers": set(),
     "alerts": set(),
     "provider_info": set(),
