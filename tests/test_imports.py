@@ -40,8 +40,8 @@ HOMES: dict[str, set[str]] = {
     "yaml": {"definition"},
 }
 
-#: Which part may use which other; errors, results, tick, clock, tuning and identifiers are for all. Two straight lines:
-#: definition → algebra → analysis → plan → DAG, and pin → changes → delta → staged files → commit.
+#: Which part may use which other; errors, results, tick, clock, tuning, identifiers and folders are for all. Two
+#: straight lines: definition → algebra → analysis → plan → DAG, and pin → changes → delta → staged files → commit.
 PARTS: dict[str, set[str]] = {
     "__init__": {"api"},
     "errors": set(),
@@ -50,6 +50,7 @@ PARTS: dict[str, set[str]] = {
     "clock": set(),
     # The bounds of memory are shares of a setting.
     "tuning": {"definition"},
+    "folders": set(),
     "identifiers": set(),
     "alerts": set(),
     "provider_info": set(),
@@ -77,7 +78,7 @@ PARTS: dict[str, set[str]] = {
     "plugin": {"definition"},
     "dag_factory": {"alerts", "dag_docs", "dag_tasks", "definition", "operators", "plan", "translator"},
 }
-FOR_ALL = {"errors", "results", "tick", "clock", "tuning", "identifiers"}
+FOR_ALL = {"errors", "results", "tick", "clock", "tuning", "identifiers", "folders"}
 
 #: What only an Airflow installation imports.
 WITH_AIRFLOW = ("dag_factory", "dag_tasks", "operators", "sensors", "hooks", "notifications", "plugin")

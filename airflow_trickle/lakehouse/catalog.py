@@ -23,6 +23,7 @@ from sqlalchemy.exc import ArgumentError, IntegrityError, SQLAlchemyError
 
 from airflow_trickle.definition.settings import trickle_home
 from airflow_trickle.errors import CatalogUnavailable, WarehouseUnavailable
+from airflow_trickle.folders import private_folder
 from airflow_trickle.lakehouse import tables as state_tables
 from airflow_trickle.lakehouse.database import SQLITE_BUSY_SECONDS, Database, unreachable
 from airflow_trickle.lakehouse.metadata_cache import MetadataCache
@@ -260,7 +261,7 @@ def _make_embedded_folders(properties: dict[str, str]) -> None:
             f"take. Set TRICKLE_HOME to another folder."
         )
     try:
-        home.mkdir(parents=True, exist_ok=True, mode=0o700)
+        private_folder(home)
     except OSError as error:
         raise CatalogUnavailable(
             f"The folder {home} for the embedded catalog cannot be made: {error.strerror}. "
