@@ -19,6 +19,8 @@ from airflow_trickle.spark.state import ServerFiles
 from tests import databases
 from tests.engine.world import World
 
+pytestmark = pytest.mark.server
+
 #: By where each is planted: a secret that stands nowhere else.
 SECRETS = {
     "password of the catalog": "planted-catalog-7f3a",
