@@ -82,6 +82,14 @@ faults: $(STAMP) java ## plant faults one by one and see which test finds each (
 wheel-check: $(STAMP) ## build the wheel, install it without Airflow, import it
 	@$(BIN)/python -m tools.wheel_check
 
+.PHONY: audit
+audit: $(STAMP) ## ask an advisory service about the pinned dependencies; skipped where it cannot be reached
+	@$(BIN)/python -m tools.audit
+
+.PHONY: sbom
+sbom: $(STAMP) ## write the wheel's bill of materials (CycloneDX) to dist/
+	@$(BIN)/python -m tools.sbom
+
 .PHONY: docker-check
 docker-check: ## let Docker Compose read docker/compose.yaml, where there is one
 	@if docker compose version >/dev/null 2>&1; then compose="docker compose"; \

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from contextlib import ExitStack
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from airflow_trickle.errors import DefinitionError, Position, Problem, TrickleError
-from airflow_trickle.plan.build import plan_path
+from airflow_trickle.plan.build import PlannedProject, plan_path
 from airflow_trickle.plan.steps import Plan
 from airflow_trickle.results import Iteration, RestatedTable, TableResult, Verification
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from airflow_trickle.engine.explain import ExplainedChange
+    from airflow_trickle.engine.validation.report import Report
     from airflow_trickle.spark.session import SparkProvider
 
 
@@ -180,9 +182,44 @@ class Pipeline:
         return asked
 
     def _spark(self, session: SparkSession | None) -> SparkProvider:
-        from airflow_trickle.spark.session import SparkProvider
-        from airflow_trickle.spark.target import target_from_environment
+        return spark_provider(self.plan.spark_conn_id, session)
 
-        if session is not None:
-            return SparkProvider.of(session)
-        return SparkProvider(target_from_environment(self.plan.spark_conn_id))
+
+def check_queries(project: PlannedProject, spark: SparkSession | None = None) -> Report:
+    """Check the query of every planned stream table against the columns that its inputs have in the catalog.
+
+    Spark is asked for types only: nothing is computed, and nothing is written.
+
+    Args:
+        project: the pipelines; those of broken files are left out.
+        spark: a session to ask instead of the configured Spark.
+
+    Raises:
+        CatalogUnavailable: a catalog did not answer.
+        SparkUnavailable: Spark could not be reached.
+    """
+    from airflow_trickle.engine.validation.project import check_queries as check
+    from airflow_trickle.engine.validation.report import merged
+    from airflow_trickle.lakehouse.catalog import open_lakehouse
+
+    with ExitStack() as stack:
+        providers = {
+            name: stack.enter_context(spark_provider(name, spark))
+            for name in sorted({plan.spark_conn_id for plan in project.plans})
+        }
+        reports = []
+        for catalog in sorted({plan.catalog for plan in project.plans}):
+            plans = [plan for plan in project.plans if plan.catalog == catalog]
+            lake = stack.enter_context(open_lakehouse(catalog))
+            reports.append(check(lake, plans, lambda plan: providers[plan.spark_conn_id]))
+        return merged(reports)
+
+
+def spark_provider(conn_id: str, session: SparkSession | None = None) -> SparkProvider:
+    """The Spark of a connection, or a session of the caller's."""
+    from airflow_trickle.spark.session import SparkProvider
+    from airflow_trickle.spark.target import target_from_environment
+
+    if session is not None:
+        return SparkProvider.of(session)
+    return SparkProvider(target_from_environment(conn_id))

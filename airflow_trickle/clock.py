@@ -22,3 +22,12 @@ def text_of(moment: datetime) -> str:
 def moment_of(text: str) -> datetime:
     """The moment that `text_of` wrote."""
     return datetime.fromisoformat(text)
+
+
+def moment_of_millis(millis: int) -> datetime:
+    """The moment so many milliseconds after 1970, as Iceberg writes it.
+
+    >>> moment_of_millis(1500).isoformat()
+    '1970-01-01T00:00:01.500000+00:00'
+    """
+    return datetime.fromtimestamp(millis / 1000, timezone.utc)

@@ -33,6 +33,7 @@ from airflow_trickle.definition.schedules import is_duration, parse_duration
 from airflow_trickle.definition.settings import load_settings
 from airflow_trickle.errors import DefinitionError, Position, Problem
 from airflow_trickle.operators.broken import BrokenDefinitionOperator
+from airflow_trickle.operators.pin import RESTATE_PIPELINE
 from airflow_trickle.plan.build import BrokenFile, plan_path
 from airflow_trickle.plan.steps import InputKind, Plan
 from airflow_trickle.translator import Translator, task_id_of
@@ -132,6 +133,12 @@ def _params() -> dict[str, Param]:
             title="Restate",
             description="Take all tables back together to what they had published by this moment, and do nothing else. "
             "Then backfill, or clear, the runs after it.",
+        ),
+        RESTATE_PIPELINE: Param(
+            None,
+            type=["null", "string"],
+            title="Restate: name of the pipeline",
+            description="To confirm a restate, type the name of the pipeline, as it stands in its file.",
         ),
     }
 

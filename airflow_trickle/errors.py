@@ -21,6 +21,16 @@ class Position:
     def __str__(self) -> str:
         return f"{self.file}:{self.line}:{self.column}"
 
+    @classmethod
+    def parse(cls, text: str) -> Position:
+        """The place that prints as ``text``.
+
+        >>> Position.parse("dags/orders.yaml:7:12")
+        Position(file='dags/orders.yaml', line=7, column=12)
+        """
+        file, line, column = text.rsplit(":", 2)
+        return cls(file, int(line), int(column))
+
 
 @dataclass(frozen=True, order=True)
 class Problem:
@@ -109,7 +119,18 @@ class RefreshFailed(TrickleError):
 
 
 class QueryRejected(RefreshFailed):
-    """Spark does not accept a query: another attempt would meet the same, until the query or its inputs change."""
+    """Spark does not accept a query: another attempt would meet the same, until the query or its inputs change.
+
+    Args:
+        message: For a person.
+        problem: The same as what is wrong with the definition, with its place.
+        table: The name of the stream table.
+    """
+
+    def __init__(self, message: str, problem: Problem | None = None, table: str | None = None) -> None:
+        self.problem = problem
+        self.table = table
+        super().__init__(message)
 
 
 class NonConvergence(TrickleError):

@@ -73,6 +73,13 @@ _OPTIONS: dict[str, dict[str, Any]] = {
         "True",
         "Have a scheduler with LocalExecutor load once what every task would load anew, some seconds each.\n",
     ),
+    "worker_memory": _option(
+        "string",
+        "1g",
+        "About how much memory the rows of a refresh may take in the worker process, beside the process itself:\n"
+        "a size such as 512m or 2g. Larger changes, and cycles with more rows, are left to Spark.\n",
+        example="512m",
+    ),
     "allow_code_in_queries": _option(
         "boolean",
         "False",

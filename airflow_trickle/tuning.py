@@ -2,7 +2,8 @@
 
 `tuning` is read at the time of use, never at import. The record belongs to the caller's context, so that two callers in
 one process do not disturb each other: a thread started inside a `tuned` block must get a copy of the context. It does
-not travel to other processes, such as an application that is submitted to a cluster.
+not travel to other processes, such as an application that is submitted to a cluster. Outside of every block, the bounds
+of memory are shares of the setting ``worker_memory``.
 
 >>> with tuned(lease_seconds=5):
 ...     tuning().lease_seconds
@@ -13,13 +14,17 @@ not travel to other processes, such as an application that is submitted to a clu
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
+from functools import lru_cache
 
 _MIB = 1024 * 1024
+#: Settings are read again when one of these is another one.
+_WHERE_SETTINGS_ARE = ("AIRFLOW__TRICKLE__WORKER_MEMORY", "AIRFLOW_CONFIG", "AIRFLOW_HOME", "HOME")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,13 +37,17 @@ class Tuning:
 
     # --- small changes: in this process with Arrow, or on Spark --------------------------------------
 
-    #: A change of up to so many rows is fetched from Spark and handled here. So many fit into a message, into a query
-    #: plan and into this process's memory.
+    #: A change of up to so many rows is fetched from Spark and handled here, each counted as often as it comes or
+    #: goes. So many fit into a message, into a query plan and into this process's memory.
     arrow_change_rows: int = 100_000
+    #: The parts of a change that are here take at most so many bytes together, as Arrow holds them, copies included.
+    arrow_change_bytes: int = 32 * _MIB
     #: Up to here this process compares the rows of added and removed files itself to find that nothing changed: it is
     #: quicker than a Spark job, and cheap on memory.
     arrow_compare_rows: int = 200_000
     arrow_compare_bytes: int = 32 * _MIB
+    #: The same for these rows as Arrow holds them.
+    arrow_compare_memory: int = 64 * _MIB
     #: Up to here this process reads position delete files itself, which saves a Spark job.
     arrow_delete_files: int = 32
     arrow_delete_rows: int = 100_000
@@ -52,6 +61,8 @@ class Tuning:
     small_files_per_partition: int = 16
     #: This process rewrites at most so much in one write (16 small files by default); more is work for Spark.
     arrow_rewrite_bytes: int = 128 * _MIB
+    #: The same for the rows of those files and the new ones, as Arrow holds them: files may be well compressed.
+    arrow_rewrite_memory: int = 64 * _MIB
     #: A data file that has lost more than this share of its rows, or has so many delete files, is rewritten.
     rewrite_deleted_share: float = 0.2
     rewrite_delete_files: int = 8
@@ -84,6 +95,8 @@ class Tuning:
     arrow_fixpoint_input_rows: int = 2_000_000
     #: When the members of a cycle have grown beyond so many rows, Spark takes over.
     arrow_fixpoint_rows: int = 6_000_000
+    #: The same for the bytes of all rows that a cycle holds here: members, tables outside, and what a pass found.
+    arrow_fixpoint_bytes: int = 256 * _MIB
     #: A join gives about so many rows at a time; a larger one is done in slices, with duplicates removed after each.
     arrow_join_slice_rows: int = 8_000_000
     #: A join with more distinct rows than this is left to Spark.
@@ -91,6 +104,11 @@ class Tuning:
     #: The rows of a member are a union of parts, about one a pass. More parts than this make a plan slow; then the
     #: smaller ones are merged. At least 4, so that there are two to merge.
     fixpoint_union_parts: int = 8
+
+    # --- caches --------------------------------------------------------------------------------------
+
+    #: Table metadata that was read is kept up to so many bytes of its text; in memory it takes several times as much.
+    metadata_cache_bytes: int = 16 * _MIB
 
     # --- capture of sources --------------------------------------------------------------------------
 
@@ -135,13 +153,43 @@ class Tuning:
             raise ValueError(f"lease_seconds is more than 0, not {self.lease_seconds}")
 
 
-_CURRENT: ContextVar[Tuning] = ContextVar("airflow_trickle_tuning")
-_DEFAULT = Tuning()
+#: Which part of the setting `worker_memory` each bound of memory is. Rows are there several times while they are worked
+#: on: received, sorted, encoded; a hash table over them takes as much again. Parsed metadata takes some ten times as
+#: much as its text.
+_SHARES = {
+    "arrow_change_bytes": 32,
+    "arrow_compare_memory": 16,
+    "arrow_rewrite_memory": 16,
+    "arrow_fixpoint_bytes": 4,
+    "metadata_cache_bytes": 64,
+}
+_CURRENT: ContextVar[Tuning | None] = ContextVar("airflow_trickle_tuning", default=None)
 
 
 def tuning() -> Tuning:
-    """The record of this context; the defaults outside of every `tuned` block."""
-    return _CURRENT.get(_DEFAULT)
+    """The record of this context; the defaults outside of every `tuned` block.
+
+    Raises:
+        SettingsError: a setting of ``[trickle]`` is wrong.
+    """
+    found = _CURRENT.get()
+    return found if found is not None else _default(*(os.environ.get(name) for name in _WHERE_SETTINGS_ARE))
+
+
+def for_memory(memory: int) -> Tuning:
+    """The defaults for so many bytes of memory.
+
+    >>> for_memory(512 * 1024**2).arrow_fixpoint_bytes // 1024**2
+    128
+    """
+    return changed(Tuning(), **{name: memory // share for name, share in _SHARES.items()})
+
+
+@lru_cache(maxsize=8)
+def _default(*_where: str | None) -> Tuning:
+    from airflow_trickle.definition.settings import load_settings
+
+    return for_memory(load_settings().worker_memory)
 
 
 @contextmanager

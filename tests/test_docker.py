@@ -121,3 +121,33 @@ def test_the_warehouse_is_the_same_place_for_all_who_read_and_write_it() -> None
 
     assert {"airflow-scheduler", "spark-worker-1", "spark-worker-2"} <= set(users)
     assert {service["user"] for service in users.values()} == {"50000:0"}
+
+
+def test_spark_wants_a_secret_on_all_sides() -> None:
+    for name in ("spark-master", "spark-worker-1", "spark-worker-2"):
+        environment = SERVICES[name]["environment"]
+        assert environment["_SPARK_AUTH_SECRET"].startswith("${SPARK_AUTH_SECRET:?")
+        assert {"-Dspark.authenticate=true", "-Dspark.network.crypto.enabled=true"} <= set(
+            environment["SPARK_DAEMON_JAVA_OPTS"].split()
+        )
+        assert "SECRET" not in " ".join(SERVICES[name]["command"])
+    conf = json.loads(SERVICES["airflow-scheduler"]["environment"]["AIRFLOW_CONN_TRICKLE_SPARK"])["extra"]["conf"]
+    assert (conf["spark.authenticate"], conf["spark.network.crypto.enabled"]) == ("true", "true")
+    assert conf["spark.authenticate.secret"].startswith("${SPARK_AUTH_SECRET:?")
+
+
+def _mib(text: str) -> int:
+    found = re.fullmatch(r"(\d+)([mg])", text)
+    assert found, text
+    return int(found[1]) * (1024 if found[2] == "g" else 1)
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_a_service_has_a_limit_of_memory(name: str) -> None:
+    service = SERVICES[name]
+    command, limit = service.get("command", []), _mib(service["mem_limit"])
+    heap = _mib(service.get("environment", {}).get("SPARK_DAEMON_MEMORY", "0m"))
+    if "--memory" in command:
+        heap += _mib(command[command.index("--memory") + 1])
+    assert limit >= 512
+    assert limit > 1.2 * heap

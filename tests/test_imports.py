@@ -16,6 +16,7 @@ PACKAGE = ROOT / "airflow_trickle"
 #: Every library has one home; a second one is written down here.
 HOMES: dict[str, set[str]] = {
     "airflow": {"dag_factory", "dag_tasks", "operators", "sensors", "hooks", "notifications", "plugin"},
+    "cachetools": {"lakehouse"},
     # Delta tables are captured through it.
     "deltalake": {"engine"},
     "filelock": {"spark"},
@@ -39,15 +40,17 @@ HOMES: dict[str, set[str]] = {
     "yaml": {"definition"},
 }
 
-#: Which part may use which other; errors, results, tick, clock, tuning and identifiers are for all. Two straight lines:
-#: definition → algebra → analysis → plan → DAG, and pin → changes → delta → staged files → commit.
+#: Which part may use which other; errors, results, tick, clock, tuning, identifiers and folders are for all. Two
+#: straight lines: definition → algebra → analysis → plan → DAG, and pin → changes → delta → staged files → commit.
 PARTS: dict[str, set[str]] = {
     "__init__": {"api"},
     "errors": set(),
     "results": set(),
     "tick": set(),
     "clock": set(),
-    "tuning": set(),
+    # The bounds of memory are shares of a setting.
+    "tuning": {"definition"},
+    "folders": set(),
     "identifiers": set(),
     "alerts": set(),
     "provider_info": set(),
@@ -75,7 +78,7 @@ PARTS: dict[str, set[str]] = {
     "plugin": {"definition"},
     "dag_factory": {"alerts", "dag_docs", "dag_tasks", "definition", "operators", "plan", "translator"},
 }
-FOR_ALL = {"errors", "results", "tick", "clock", "tuning", "identifiers"}
+FOR_ALL = {"errors", "results", "tick", "clock", "tuning", "identifiers", "folders"}
 
 #: What only an Airflow installation imports.
 WITH_AIRFLOW = ("dag_factory", "dag_tasks", "operators", "sensors", "hooks", "notifications", "plugin")

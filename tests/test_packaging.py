@@ -39,4 +39,11 @@ def test_ci_runs_the_same_commands_as_people_do() -> None:
     script = (ROOT / ".ci" / "run").read_text()
 
     steps = [line for line in script.splitlines() if line.startswith("make ")]
-    assert steps == ["make lint", "make fast", "make test AFTER_FAST=1", "make wheel-check", "make docker-check"]
+    assert steps == [
+        "make lint",
+        "make fast",
+        "make test AFTER_FAST=1",
+        "make wheel-check",
+        "make audit",
+        "make docker-check",
+    ]

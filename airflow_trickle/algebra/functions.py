@@ -135,6 +135,12 @@ KNOWN = AGGREGATES | WINDOW_ONLY | GENERATORS | _PLAIN | _SYNTAX | frozenset(NON
 #: column of that name is far more likely. Spark 4.2 wants parentheses for `localtimestamp`; others do not.
 BARE = frozenset({"current_path", "current_time", "localtimestamp"})
 
+#: Functions that Spark takes by their bare name, with or without backticks, where nothing that is read there has a
+#: column of that name.
+BARE_UNLESS_COLUMN = frozenset(
+    {"current_date", "current_time", "current_timestamp", "current_user", "session_user", "user"}
+)
+
 #: Functions in FROM that need no column.
 TABLE_FUNCTIONS = _names("""
     collations explode explode_outer inline inline_outer json_tuple posexplode posexplode_outer range sql_keywords

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 from rich.text import Text
 
+from airflow_trickle.cli.ahead import notes_of, print_notes
 from airflow_trickle.cli.cycles import NO_STATE, states_of_cycles
 from airflow_trickle.cli.explaining import explain_delta
 from airflow_trickle.cli.opening import (
@@ -71,10 +72,12 @@ def explain(
         if not as_json:
             _blank_line(project)
     elif as_json:
-        print_json({**explain_table_json(project, identifier), "errors": _errors(project.problems)})
+        notes = notes_of(project, [identifier])
+        print_json({**explain_table_json(project, identifier), "notes": notes, "errors": _errors(project.problems)})
     else:
         _print_lines(explain_table_text(project, identifier))
         _blank_line(project)
+        print_notes(notes_of(project, [identifier]))
     _end(project, as_json=as_json)
 
 

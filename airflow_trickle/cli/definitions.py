@@ -1,4 +1,4 @@
-"""``trickle init``, ``validate`` and ``plan``: nothing here starts Spark; only sample data needs a catalog."""
+"""``trickle init`` and ``plan``: nothing here starts Spark; only sample data needs a catalog."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.text import Text
 
+from airflow_trickle.cli.ahead import notes_of, print_notes
 from airflow_trickle.cli.opening import PathArgument, lakehouse, planned
-from airflow_trickle.cli.output import AsJson, counted, err, out, print_json
+from airflow_trickle.cli.output import AsJson, out, print_json
 from airflow_trickle.errors import TrickleError
 
 if TYPE_CHECKING:
@@ -47,7 +47,6 @@ stream_tables:
 def register(app: typer.Typer) -> None:
     """Add the commands of this file."""
     app.command()(init)
-    app.command()(validate)
     app.command()(plan)
 
 
@@ -110,38 +109,18 @@ def _create_sample() -> list[str]:
         return [SAMPLE] if create_sample(lake) else []
 
 
-def validate(path: PathArgument = Path("dags"), as_json: AsJson = False) -> None:
-    """Check definitions: all problems of all files at once."""
-    project = planned(path)
-    if as_json:
-        print_json(
-            {
-                "valid": not project.broken,
-                "pipelines": [plan.pipeline for plan in project.plans],
-                "warnings": [warning for plan in project.plans for warning in plan.warnings],
-                "errors": [problem.as_dict() for problem in project.problems],
-            }
-        )
-        _exit_if_broken(project)
-        return
-    for each in project.plans:
-        for warning in each.warnings:
-            err.print(Text.assemble(("warning: ", "bold yellow"), f"pipeline '{each.pipeline}': {warning}"))
-    project.raise_for_problems()
-    tables = sum(len(each.tables) for each in project.plans)
-    out.print(f"{counted(len(project.plans), 'pipeline')} with {counted(tables, 'stream table')}: all valid.")
-
-
 def plan(path: PathArgument = Path("dags"), as_json: AsJson = False) -> None:
     """Show what a tick does, in order, and why."""
     from airflow_trickle.plan.explain import explain_json, explain_text
 
     project = planned(path)
+    notes = notes_of(project)
     if as_json:
-        print_json(explain_json(project))
+        print_json({**explain_json(project), "notes": notes})
     else:
         for line in explain_text(project):
             out.print(line)
+        print_notes(notes)
     _exit_if_broken(project)
 
 

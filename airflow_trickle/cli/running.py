@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.text import Text
 
+from airflow_trickle.cli.ahead import notes_of_spark, print_notes
 from airflow_trickle.cli.opening import (
     PathArgument,
     SparkUrl,
@@ -75,6 +76,9 @@ def run(
     project = planned(path)
     plans = _in_order(_chosen(project, pipeline, path))
     wanted = _wanted(plans, full_refresh or [])
+    notes = notes_of_spark(plans)
+    if not as_json:
+        print_notes(notes)
     said: dict[str, Any] = {}
     failures: dict[str, Any] = {}
     with _telling(verbose):
@@ -88,7 +92,7 @@ def run(
                 if not isinstance(error, (TickFailed, SourceMissing)):
                     break  # the catalog or a setting: the other pipelines would say the same
     if as_json:
-        print_json({"ok": not failures, "pipelines": said, "failures": failures})
+        print_json({"ok": not failures, "pipelines": said, "failures": failures, "notes": notes})
     if failures:
         raise typer.Exit(1)
 

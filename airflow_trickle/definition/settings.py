@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import configparser
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -16,6 +17,9 @@ _SECTION = "trickle"
 _PREFIX = "AIRFLOW__TRICKLE__"
 #: The words Airflow itself takes for a truth value in airflow.cfg.
 _TRUTH = {"t": True, "true": True, "1": True, "f": False, "false": False, "0": False}
+
+#: With less, hardly any change would be handled in the worker process.
+_LEAST_MEMORY = 64 * 1024**2
 
 
 @dataclass(frozen=True)
@@ -34,6 +38,8 @@ class Settings:
     strict: bool = False
     #: Have Airflow load once, before it forks, what every task would load anew.
     preload: bool = True
+    #: About how many bytes the rows of a refresh may take in the process that does it; more is left to Spark.
+    worker_memory: int = 1024**3
     #: Let queries run methods of Java and scripts on the machine of Spark; an operator's choice, never a pipeline's.
     allow_code_in_queries: bool = False
 
@@ -132,6 +138,15 @@ def _count(text: str) -> int:
     return int(text)
 
 
+def _memory(text: str) -> int:
+    found = re.fullmatch(r"(\d+)\s*([mg])(?:i?b)?", text.lower())
+    bytes_of = {"m": 1024**2, "g": 1024**3}
+    size = int(found[1]) * bytes_of[found[2]] if found else 0
+    if size < _LEAST_MEMORY:
+        raise ValueError("a size such as 512m or 2g, of at least 64m")
+    return size
+
+
 def _consistency(text: str) -> str:
     found = choice_of(text, ("atomic", "none"))
     if found is None:
@@ -156,6 +171,7 @@ _READERS: dict[str, Callable[[str], Any]] = {
     "spark_conn_id": _name,
     "strict": _truth,
     "preload": _truth,
+    "worker_memory": _memory,
     "allow_code_in_queries": _truth,
 }
 assert set(_READERS) == {field.name for field in fields(Settings)}  # noqa: S101  a slip of ours, not of the user

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from airflow_trickle.engine.holds import no_good_state
 from airflow_trickle.engine.identity import query_of, settings_cause
+from airflow_trickle.engine.pin import before_first_snapshot
 from airflow_trickle.engine.published import Published, published_state
 from airflow_trickle.engine.rests import Rests, sees_the_pins
 from airflow_trickle.errors import ForeignTable, RefreshFailed
@@ -188,7 +189,18 @@ def look_at(
     ]
     if stray:
         return Seen(target, f"its input {', '.join(stray)} stands at the world of another tick; left for that tick")
-    return Seen(target, notes=(rests.told(target.behind),) if target.behind else ())
+    notes = [rests.told(target.behind)] if target.behind else []
+    return Seen(target, notes=(*notes, *_read_as_empty(lake, refs, tick)))
+
+
+def _read_as_empty(lake: Lakehouse, refs: Sequence[InputRef], tick: Tick) -> Iterator[str]:
+    """The inputs that had no snapshot yet at the moment of the tick, but have one now."""
+    for ref in refs:
+        pinned = tick.pins.get(ref.identifier)
+        if pinned is not None and ref.kind is not InputKind.STREAM_TABLE:
+            told = before_first_snapshot(lake, ref, pinned.snapshot_id, tick.as_of)
+            if told is not None:
+                yield told
 
 
 @dataclass(frozen=True)

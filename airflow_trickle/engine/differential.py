@@ -114,7 +114,7 @@ class ChangeFinder:
         weighted = self._shaped(self.bench.frame(change.sql), placed=change.placed)
         found = self._small(weighted, published, change) if self.bench.small else None
         if found is not None:
-            return found if found.rows.num_rows else None
+            return found if found.inserted or found.deleted else None
         with understood():
             large = netted(weighted)
         return large if large.inserted or large.deleted else None
@@ -126,9 +126,9 @@ class ChangeFinder:
         self.parts.numbers = numbered_parts(blocks, query)
         return Context(blocks, tables, self.bench, tallies=self.tallies, parts=self.parts), query
 
-    def _small(self, weighted: DataFrame, published: Published, change: Change) -> SmallChange | None:
+    def _small(self, weighted: DataFrame, published: Published, change: Change) -> SmallChange | Difference | None:
         with understood():
-            found = fetched(weighted, published.columns, placed=change.placed, net=change.net)
+            found = fetched(self.bench, weighted, published.columns, placed=change.placed, net=change.net)
         if found is None or not found.rows.num_rows:
             return found
         return find_places(self.bench, found, str(published.placed), self.target)

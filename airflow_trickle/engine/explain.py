@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from pyiceberg.schema import Schema
 
 from airflow_trickle.blocks.check import blocks_of
 from airflow_trickle.blocks.layout import laid_out
@@ -15,11 +17,12 @@ from airflow_trickle.engine.delta.explaining import ExplainingBench, Names, Step
 from airflow_trickle.engine.delta.program import change_of
 from airflow_trickle.engine.failures import explained
 from airflow_trickle.engine.inputs import query_over
+from airflow_trickle.engine.unreadable import require_readable
 from airflow_trickle.engine.zset import WEIGHT
 from airflow_trickle.errors import SourceMissing, TrickleError
 from airflow_trickle.identifiers import fold
 from airflow_trickle.lakehouse.catalog import Lakehouse
-from airflow_trickle.lakehouse.columns import spark_schema
+from airflow_trickle.lakehouse.columns import readable, spark_schema
 from airflow_trickle.plan.steps import InputKind, InputRef, TableStep
 from airflow_trickle.results import Mode
 from airflow_trickle.spark.active import activated, lent
@@ -98,7 +101,9 @@ def explain_change(lake: Lakehouse, step: TableStep, spark: SparkProvider, chang
     why = why_never(step)
     if why is not None:
         return ExplainedChange(full_because=why, passes=step.recursive or step.scc_id is not None)
-    columns = {ref.identifier: _columns(lake, ref) for ref in step.inputs}
+    schemas = {ref.identifier: _schema(lake, ref) for ref in step.inputs}
+    require_readable(step, schemas)
+    columns = {name: spark_schema(readable(one, name), name, by_id=False) for name, one in schemas.items()}
     session, views = spark.session, list[str]()
     try:
         with (
@@ -106,7 +111,7 @@ def explain_change(lake: Lakehouse, step: TableStep, spark: SparkProvider, chang
             activated(session),
             lent(spark),
         ):
-            return _explained(session, step, columns, changed, views)
+            return explained_over(session, step, columns, changed, views)
     except NotInBlocks as error:
         return ExplainedChange(full_because=error.why)
     finally:
@@ -115,7 +120,7 @@ def explain_change(lake: Lakehouse, step: TableStep, spark: SparkProvider, chang
                 session.catalog.dropTempView(view)
 
 
-def _columns(lake: Lakehouse, ref: InputRef) -> dict[str, object]:
+def _schema(lake: Lakehouse, ref: InputRef) -> Schema:
     table = lake.table(ref.identifier)
     if table is None:
         todo = "Create it" if ref.kind is InputKind.SOURCE else "Refresh it once with `trickle run`"
@@ -123,16 +128,21 @@ def _columns(lake: Lakehouse, ref: InputRef) -> dict[str, object]:
             f"{ref.declared_at}: the columns of '{ref.name}' ({ref.identifier}) are not known, since catalog "
             f"'{lake.name}' does not have it. {todo}, then ask again."
         )
-    return spark_schema(table.metadata.schema(), ref.identifier, by_id=False)
+    return table.metadata.schema()
 
 
-def _explained(
+def explained_over(
     session: SparkSession,
     step: TableStep,
-    columns: dict[str, dict[str, object]],
+    columns: Mapping[str, dict[str, object]],
     changed: frozenset[str],
     views: list[str],
 ) -> ExplainedChange:
+    """The same over inputs of which only the columns are known, as the JSON of Spark's schema.
+
+    Raises:
+        NotInBlocks: the query cannot be refreshed from changes.
+    """
     from pyspark.sql.types import StructType
 
     blocks, query = blocks_of(step.query, recursion=True)

@@ -8,6 +8,8 @@ from contextlib import contextmanager, suppress
 
 from airflow_trickle.engine.places import place_of
 from airflow_trickle.errors import (
+    Position,
+    Problem,
     QueryRejected,
     RefreshFailed,
     SparkUnavailable,
@@ -26,6 +28,8 @@ _DISK = (
     "mkdirs failed",
 )
 _WRAPPED = re.compile(r"\(java\.util\.concurrent\.ExecutionException\) (?:[\w.$]+\.)?(?P<inner>\w+): ")
+#: What ends a message of Spark's analyzer; a place in what ran and a plan follow.
+_STATE = re.compile(r"SQLSTATE: \w{5}")
 #: What Spark's own classes of errors that come from rows are called.
 _ROW_ERRORS = frozenset(
     {
@@ -85,12 +89,19 @@ def translate(error: Exception, step: TableStep, place: str, done: str = "refres
             f"Spark stopped answering while stream table '{step.name}' was being {done}: {first_lines(text, 1)} "
             f"Nothing was published; the next attempt starts a new session."
         )
-    rejected = _is_analysis(error)
-    what = "Spark does not accept its query" if rejected else "its query failed on Spark"
-    at = place_of(error, step) or step.declared_at
-    return (QueryRejected if rejected else RefreshFailed)(
-        f"{at}: stream table '{step.name}' was not {done}: {what}: {first_lines(text, 3)} Nothing was published."
-    )
+    at = place_of(error, step) or Position.parse(step.declared_at)
+    whose = f"{at}: stream table '{step.name}' was not {done}"
+    if not _is_analysis(error):
+        return RefreshFailed(f"{whose}: its query failed on Spark: {first_lines(text, 3)} Nothing was published.")
+    complaint = f"Spark does not accept its query: {_complaint(text)}"
+    problem = Problem(at, f"stream table '{step.name}': {complaint}")
+    return QueryRejected(f"{whose}: {complaint}. Nothing was published.", problem, step.name)
+
+
+def _complaint(text: str) -> str:
+    """What Spark's analyzer says, without a place: it would be one in what ran, not in what a person wrote."""
+    end = _STATE.search(text)
+    return first_lines(text, 3).rstrip(".;") if end is None else " ".join(_unwrapped(text[: end.end()]).split())
 
 
 def cause_of(error: Exception) -> Exception:

@@ -12,7 +12,9 @@ from pyiceberg.table import Table
 from airflow_trickle.engine.inputs import read_files, read_places
 from airflow_trickle.engine.zset import net, weigh
 from airflow_trickle.lakehouse.changes import FileChanges
+from airflow_trickle.lakehouse.columns import readable
 from airflow_trickle.lakehouse.lost_rows import LostRows
+from airflow_trickle.lakehouse.snapshots import name_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -25,7 +27,7 @@ def weighted_changes(
 
     Only the changed files are read; rows that moved from one file to another cancel out.
     """
-    names = [field.name for field in schema.fields]
+    names = _names(table, schema)
     parts = [appended(spark, table, changes, schema)] if changes.added or not lost else []
     if changes.removed:
         parts.append(weigh(read_files(spark, table, schema, changes.removed), -1, names))
@@ -37,5 +39,9 @@ def weighted_changes(
 
 def appended(spark: SparkSession, table: Table, changes: FileChanges, schema: Schema) -> DataFrame:
     """The rows of the added files, each with weight 1."""
-    names = [field.name for field in schema.fields]
+    names = _names(table, schema)
     return weigh(read_files(spark, table, schema, changes.added), 1, names)
+
+
+def _names(table: Table, schema: Schema) -> list[str]:
+    return [field.name for field in readable(schema, name_of(table)).fields]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Generator, Sequence
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
 
+from airflow_trickle.engine.budget import Meter, left_to_spark
 from airflow_trickle.spark.active import is_connect
 from airflow_trickle.tuning import tuning
 
@@ -14,27 +16,110 @@ if TYPE_CHECKING:
     from pyspark.sql.types import DataType, StructType
 
 
-def fetch(frame: DataFrame, most: int | None = None, also: Sequence[str] = ()) -> pa.Table | None:
-    """The rows of a frame; None if there are more than so many, or of a type that Arrow does not carry exactly.
+def fetch(
+    frame: DataFrame,
+    most: int | None = None,
+    also: Sequence[str] = (),
+    *,
+    most_bytes: int | None = None,
+    counted: str | None = None,
+) -> pa.Table | None:
+    """The rows of a frame; None if they are too many or too large, or of a type that Arrow does not carry exactly.
 
-    Without ``most`` the limit is `Tuning.arrow_change_rows`. The types of the columns in ``also`` do not matter: they
-    stay here.
+    Rows are counted as they arrive, and what does not fit is not received.
+
+    Args:
+        frame: The rows.
+        most: So many rows at most; without it `Tuning.arrow_change_rows`.
+        also: Columns whose types do not matter: they stay here.
+        most_bytes: So many bytes at most; without it `Tuning.arrow_change_bytes`.
+        counted: The column of weights: each row counts as often as it comes or goes.
     """
     import pyarrow as pa
     from pyspark.errors import PySparkTypeError, UnsupportedOperationException
+    from pyspark.sql.pandas.types import to_arrow_schema
 
-    if most is None:
-        most = tuning().arrow_change_rows
+    limits = tuning()
+    meter = Meter(
+        limits.arrow_change_rows if most is None else most,
+        limits.arrow_change_bytes if most_bytes is None else most_bytes,
+        counted,
+    )
+    some = frame.limit(meter.most_rows + 1)
     try:
-        rows = frame.limit(most + 1).toArrow()
+        # As in `toArrow`.
+        schema = to_arrow_schema(some.schema, error_on_duplicated_field_names_in_struct=True, timezone="UTC")
+        names = schema.names
+        if len(set(names)) != len(names) or not meter.fits:
+            return None
+        batches = _received(some, meter)
     except (UnsupportedOperationException, PySparkTypeError):  # a type that Spark does not turn into Arrow
         return None
-    if rows.num_rows > most or len(set(rows.schema.names)) != rows.num_columns:
+    if batches is None:
+        left_to_spark("A change", meter)
         return None
+    rows = pa.Table.from_batches(batches).cast(schema) if batches else schema.empty_table()
     if not all(is_exact(field.type) for field in rows.schema if field.name not in also):
         return None
     # Whether a column may hold NULLs differs from query to query; tables that differ in that cannot be put together.
     return rows.cast(pa.schema([field.with_nullable(True) for field in rows.schema]))
+
+
+def _received(frame: DataFrame, meter: Meter) -> list[pa.RecordBatch] | None:
+    """The rows of a frame batch by batch; None as soon as they do not fit."""
+    if not is_connect(frame.sparkSession):
+        return _received_from_driver(frame, meter)
+    batches: list[pa.RecordBatch] = []
+    # Closed before its end, the stream tells the server that nobody waits for the rest.
+    with closing(_stream(frame)) as stream:
+        for batch in stream:
+            if not meter.takes(batch):
+                return None
+            batches.append(batch)
+    return batches if meter.fits else None
+
+
+def _stream(frame: Any) -> Generator[pa.RecordBatch]:
+    """The result of a Spark Connect query as it arrives; `DataFrame.toArrow` would collect it first."""
+    import pyarrow as pa
+
+    plan = frame._plan
+    client = frame._session.client
+    with closing(client.to_table_as_iterator(plan.to_proto(client), plan.observations)) as parts:
+        for part in parts:
+            if isinstance(part, pa.Table):
+                yield from part.to_batches()
+
+
+def _received_from_driver(frame: Any, meter: Meter) -> list[pa.RecordBatch] | None:
+    """The same where Spark's driver runs beside this process.
+
+    The driver's thread that sends the rows has to be read to its end, but what does not fit is not kept.
+    """
+    import pyarrow as pa
+    from pyspark.errors.exceptions.captured import unwrap_spark_exception
+    from pyspark.sql.pandas.serializers import ArrowCollectSerializer
+    from pyspark.traceback_utils import SCCallSiteSync
+    from pyspark.util import _load_from_socket
+
+    with SCCallSiteSync(frame._sc):  # type: ignore[no-untyped-call]
+        port, secret, server = frame._jdf.collectAsArrowToPython()
+    batches: list[pa.RecordBatch] = []
+    order: list[int] = []
+    try:
+        serializer = ArrowCollectSerializer()  # type: ignore[no-untyped-call]
+        with _load_from_socket((port, secret), serializer) as stream:
+            for part in stream:
+                if not isinstance(part, pa.RecordBatch):
+                    order = part
+                elif meter.fits and meter.takes(part):
+                    batches.append(part)
+                else:
+                    batches.clear()
+    finally:
+        with unwrap_spark_exception():
+            server.getResult()
+    return [batches[number] for number in order] if meter.fits else None
 
 
 def given_back(spark: SparkSession, rows: pa.Table) -> DataFrame:

@@ -7,7 +7,7 @@ another Spark, are rows of another table, and are never mixed with new ones.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from airflow_trickle.lakehouse.catalog import Lakehouse
 from airflow_trickle.lakehouse.state import read_status
@@ -71,3 +71,27 @@ def settings_cause(published: str | None, now: Mapping[str, str]) -> str:
         if before.get(key) != now.get(key)
     ]
     return f"settings that decide what its query means changed: {', '.join(changed)}"
+
+
+def causes_ahead(lake: Lakehouse, steps: Iterable[RefreshStep], spark: SparkProvider) -> dict[str, str]:
+    """By name of a table: why its next refresh is full, if settings that decide what its query means differ by then.
+
+    Nobody connects to Spark: of one whose version is not known, that of each table's last refresh is assumed.
+    """
+    found: dict[str, str] = {}
+    for step in steps:
+        tables = identified(lake, step, spark).tables
+        known = read_status(lake, [table.identifier for table in tables])
+        for table in tables:
+            status = known.get(table.identifier)
+            if status is None or status.frontier is None or status.definition is None:
+                continue
+            before = query_of(status.definition)
+            if before == query_of(table.definition) and status.definition != table.definition:
+                found[table.name] = settings_cause(status.settings, table.settings)
+    return found
+
+
+def versions_of(lake: Lakehouse, steps: Iterable[RefreshStep]) -> tuple[str, ...]:
+    """The versions of Spark on which the tables of some units were published."""
+    return tuple(sorted({version for step in steps for version in _last_versions(lake, step).values()}))

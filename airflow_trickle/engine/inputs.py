@@ -17,7 +17,7 @@ from airflow_trickle.engine.zeros import one_zero
 from airflow_trickle.engine.zset import FILE, POSITION
 from airflow_trickle.errors import UnsupportedTable
 from airflow_trickle.identifiers import fold, quote
-from airflow_trickle.lakehouse.columns import id_name, same_columns, spark_schema
+from airflow_trickle.lakehouse.columns import id_name, readable, same_columns, spark_schema
 from airflow_trickle.lakehouse.commit import NAME_MAPPING, OWNED
 from airflow_trickle.lakehouse.deletes import LiveFile, deletes_of, rows_of
 from airflow_trickle.lakehouse.files import spark_pattern
@@ -49,8 +49,10 @@ def read_files(
     ``with_position`` the column `POSITION`: the how manieth row of the file it is, from 0.
     """
     by_id = not _some_files_lack_ids(table, schema)
+    # What reads a column that Spark cannot read is refused, see `unreadable`.
+    schema = readable(schema, name_of(table))
     # Files without ids hold the columns of the table as it is now (see `_some_files_lack_ids`).
-    written = schema if by_id else table.metadata.schema()
+    written = schema if by_id else readable(table.metadata.schema(), name_of(table))
 
     def read(columns: Schema, locations: Sequence[str]) -> tuple[DataFrame, dict[int, str]]:
         return _read(spark, table, columns, locations, by_id=by_id)
@@ -78,7 +80,8 @@ def read_files(
 def read_places(spark: SparkSession, table: Table, schema: Schema, places: Mapping[str, pa.Array]) -> DataFrame:
     """The rows that stand at some places of data files, whatever delete files say; by the path of the file."""
     by_id = not _some_files_lack_ids(table, schema)
-    written = schema if by_id else table.metadata.schema()
+    schema = readable(schema, name_of(table))
+    written = schema if by_id else readable(table.metadata.schema(), name_of(table))
     rows, found = _read(spark, table, written, list(places), by_id=by_id)
     return _named(standing_at(spark, rows, places), table, schema, found, [])
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import logging
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -82,6 +82,13 @@ def pin(
             log.warning("Source %s was never captured, so it is not pinned; what reads it has to wait.", ref.name)
             continue
         log.info("Pinned %s at snapshot %s.", ref.identifier, version.snapshot_id or "none (empty table)")
+        if (early := before_first_snapshot(lake, ref, version.snapshot_id, record.as_of)) is not None:
+            log.warning(
+                "%s. A scheduled run reads its sources as they were at the end of its interval. The first run whose "
+                "interval ends after that snapshot reads its rows; to have them now, trigger the DAG by hand or use "
+                "`trickle run`, which read the present.",
+                early[0].upper() + early[1:],
+            )
     return _tick(record)
 
 
@@ -124,7 +131,9 @@ class _Look:
             ref for ref in self.step.inputs if ref.identifier not in locations and ref.identifier not in may_come
         ]
         if missing:
-            raise SourceMissing("\n".join(_missing(self.lake, self.step, ref) for ref in missing))
+            captured = self.step.captured
+            lines = (f"{ref.declared_at}: {' '.join(why_missing(self.lake, ref, captured))}" for ref in missing)
+            raise SourceMissing("\n".join(lines))
 
     def _version(self, ref: InputRef, location: str, as_of: datetime | None) -> Version:
         if self.scheduled and ref.identifier in self.step.captured:
@@ -196,17 +205,32 @@ def _tick(record: TickRecord) -> Tick:
     )
 
 
-def _missing(lake: Lakehouse, step: PinStep, ref: InputRef) -> str:
-    if ref.identifier in step.captured:
+def before_first_snapshot(
+    lake: Lakehouse, ref: InputRef, snapshot_id: int | None, as_of: datetime | None
+) -> str | None:
+    """That an input is read as empty because the moment of a tick lies before its first snapshot; None if not so."""
+    if as_of is None or snapshot_id is not None:
+        return None
+    table = lake.table(ref.identifier)
+    if table is None or table.metadata.current_snapshot_id is None:
+        return None
+    first = clock.moment_of_millis(min(snapshot.timestamp_ms for snapshot in table.metadata.snapshots))
+    moment, then = (one.isoformat(timespec="seconds") for one in (as_of, first))
+    return f"{ref.name} had no snapshot yet at {moment}, the moment of this tick, and is read as empty (first: {then})"
+
+
+def why_missing(lake: Lakehouse, ref: InputRef, captured: Collection[str] = ()) -> tuple[str, str]:
+    """What is wrong with an input that the catalog does not have, and what to do; ``captured``: which are mirrors."""
+    if ref.identifier in captured:
         return (
-            f"{ref.declared_at}: source '{ref.name}' was never captured, so it has no history to read. Run a tick "
-            f"without a past moment first."
+            f"source '{ref.name}' was never captured, so it has no history to read.",
+            "Run a tick without a past moment first.",
         )
     namespace, name = split_identifier(ref.identifier)
     if ref.kind is InputKind.EXTERNAL:
         return (
-            f"{ref.declared_at}: '{ref.name}' is a stream table of another pipeline ({ref.identifier}) that has "
-            f"not been published yet. Run that pipeline first."
+            f"'{ref.name}' is a stream table of another pipeline ({ref.identifier}) that has not been published yet.",
+            "Run that pipeline first.",
         )
     others = (
         [table for *_, table in lake.catalog.list_tables(namespace)] if lake.catalog.namespace_exists(namespace) else []
@@ -214,7 +238,6 @@ def _missing(lake: Lakehouse, step: PinStep, ref: InputRef) -> str:
     near = difflib.get_close_matches(name, others, n=1)
     hint = f"Did you mean {namespace}.{near[0]}? " if near else ""
     return (
-        f"{ref.declared_at}: source '{ref.name}' is the Iceberg table {ref.identifier}, which catalog "
-        f"'{lake.name}' does not have. {hint}Create the table, or point the source elsewhere with "
-        f"`table: namespace.name`."
+        f"source '{ref.name}' is the Iceberg table {ref.identifier}, which catalog '{lake.name}' does not have.",
+        f"{hint}Create the table, or point the source elsewhere with `table: namespace.name`.",
     )

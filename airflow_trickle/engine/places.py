@@ -21,7 +21,17 @@ def place_of(error: Exception, step: TableStep) -> Position | None:
             offset = _only_one(step.query, fragment)
         if offset is not None:
             return step.position(offset)
-    return None
+    offset = _only_one(step.query, _ungrouped(error))
+    return None if offset is None else step.position(offset)
+
+
+def _ungrouped(error: Exception) -> str:
+    """The expression that GROUP BY lacks, of which Spark tells no place; empty if the error is another one."""
+    from pyspark.errors import PySparkException
+
+    if not isinstance(error, PySparkException) or error.getCondition() != "MISSING_AGGREGATION":
+        return ""
+    return (error.getMessageParameters() or {}).get("expression", "").strip('"')
 
 
 def _contexts(error: Exception) -> list[tuple[int, int, str]]:

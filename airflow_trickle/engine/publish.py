@@ -24,12 +24,15 @@ from airflow_trickle.engine.states import ChangedInput, changed_inputs, unchange
 from airflow_trickle.engine.work import Work, working
 from airflow_trickle.engine.write import Written, write_all, write_difference
 from airflow_trickle.errors import RefreshFailed, TrickleError
+from airflow_trickle.identifiers import fold
 from airflow_trickle.lakehouse import staging as stagings
 from airflow_trickle.lakehouse.commit import stage
 from airflow_trickle.lakehouse.deletes import total_size
 from airflow_trickle.lakehouse.files import delete_folder, make_folder
 from airflow_trickle.lakehouse.leases import Lease
+from airflow_trickle.lakehouse.snapshots import schema_of
 from airflow_trickle.lakehouse.state import read_history
+from airflow_trickle.plan.chance import columns_in_doubt
 from airflow_trickle.results import Mode, Status, TableResult
 from airflow_trickle.tuning import tuning
 
@@ -179,7 +182,7 @@ def _from_changes(work: Work) -> tuple[_Way, _Found | None]:
     def full(*why: str) -> tuple[_Way, None]:
         return _Way(Mode.FULL, "; ".join((decision.reason, *why)), work.rows_in), None
 
-    if step.mode == Mode.FULL.value:
+    if step.mode == Mode.FULL.value and not _may_be_columns(work):
         return full(step.reason)
     if not decision.from_changes or published is None or published.frontier is None:
         return full()
@@ -213,6 +216,19 @@ def _from_changes(work: Work) -> tuple[_Way, _Found | None]:
             f"was published. Set refresh_mode: AUTO to have it recomputed in full when needed."
         )
     return full(f"AUTO: full because {why}")
+
+
+def _may_be_columns(work: Work) -> bool:
+    """Whether a query is taken to be computed in full only because of words that may well be columns.
+
+    The inputs have columns of these names; whether the words mean them, the rules of change find out.
+    """
+    step = work.run.step
+    if step.requested_mode == Mode.FULL.value:
+        return False
+    words = columns_in_doubt(step)
+    schemas = (schema_of(source.table, source.version) for source in work.inputs.values())
+    return bool(words) and words <= {fold(column.name) for schema in schemas for column in schema.fields}
 
 
 def _beside_the_query(error: Exception) -> str | None:

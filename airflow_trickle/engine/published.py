@@ -110,15 +110,19 @@ def from_summary(snapshot: Snapshot, location: str, version: Version) -> Publish
     )
 
 
-def _foreign(table: Table) -> str:
-    name = ".".join(table.name())
-    if OWNED not in table.metadata.properties:
-        return (
-            f"Table {name} exists in the catalog and was not made by airflow-trickle; it is left alone. Give the "
-            f"stream table another name or namespace, or drop that table."
-        )
+def not_ours(table: Table) -> str | None:
+    """Why a table of the catalog cannot be that of a stream table: somebody else made it; None if we did."""
+    if OWNED in table.metadata.properties:
+        return None
     return (
-        f"Table {name} was changed by another writer (snapshot {table.metadata.current_snapshot_id} is not one of "
-        f"ours); it is left alone. To recompute it from its inputs and undo those changes: "
-        f"trickle reset {table.name()[-1]}"
+        f"Table {'.'.join(table.name())} exists in the catalog and was not made by airflow-trickle; it is left alone. "
+        f"Give the stream table another name or namespace, or drop that table."
+    )
+
+
+def _foreign(table: Table) -> str:
+    return not_ours(table) or (
+        f"Table {'.'.join(table.name())} was changed by another writer (snapshot "
+        f"{table.metadata.current_snapshot_id} is not one of ours); it is left alone. To recompute it from its inputs "
+        f"and undo those changes: trickle reset {table.name()[-1]}"
     )

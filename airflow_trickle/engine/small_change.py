@@ -9,18 +9,20 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from airflow_trickle.engine.delta.ranges import ranges_of_rows
-from airflow_trickle.engine.fetch import fetch, given_back
-from airflow_trickle.engine.zset import FILE, POSITION, RESERVED, WEIGHT
+from airflow_trickle.engine.fetch import given_back
+from airflow_trickle.engine.full import Difference
+from airflow_trickle.engine.zset import FILE, POSITION, RESERVED, WEIGHT, checkpointed
 from airflow_trickle.errors import RefreshFailed
 from airflow_trickle.identifiers import fold, quote
 from airflow_trickle.lakehouse.commit import Target
 from airflow_trickle.lakehouse.files import file_key
+from airflow_trickle.tuning import tuning
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -78,33 +80,41 @@ class SmallChange:
         return int(pc.sum(self._weights.filter(mask)).as_py() or 0)
 
 
-def fetched(weighted: DataFrame, names: Sequence[str], *, placed: bool, net: bool) -> SmallChange | None:
-    """Net weighted rows in one job; None if they are too many, or of types that do not travel exactly.
+def fetched(
+    bench: SparkBench, weighted: DataFrame, names: Sequence[str], *, placed: bool, net: bool
+) -> SmallChange | None:
+    """Net weighted rows in one job; None if they are too many or too large, or of types that do not travel exactly.
+
+    Each row counts as often as it comes or goes: those that come are written so often, those that go have a place each.
 
     Args:
+        bench: Knows what is in this process already.
         weighted: The columns, `WEIGHT`, and if ``placed`` also `FILE` and `POSITION`.
         names: The columns.
         placed: Whether every row that goes has a place.
         net: Whether no row both comes and goes.
     """
     from pyspark.sql import functions as F
+    from pyspark.sql.types import IntegerType
 
     if net:
-        return _as_they_are(fetch(weighted), placed=placed)
+        return _as_they_are(bench.fetch(weighted, counted=WEIGHT), placed=placed)
     found = [F.sum(WEIGHT).alias(WEIGHT)]
     if placed:
-        # Those without a file are NULL, and are left out.
-        place = F.when(F.col(FILE).isNotNull(), F.struct(FILE, POSITION))
-        found.append(F.collect_list(place).alias(_PLACES))
+        # Those without a file are NULL, and are left out. A row that goes too often to be handled here has none: its
+        # weight is enough to see that.
+        place, going = F.when(F.col(FILE).isNotNull(), F.struct(FILE, POSITION)), -F.sum(WEIGHT)
+        some = F.slice(F.collect_list(place), F.lit(1), going.cast(IntegerType()))
+        found.append(F.when((going > 0) & (going <= tuning().arrow_change_rows), some).alias(_PLACES))
     rest = weighted.groupBy(*(F.col(quote(name)) for name in names)).agg(*found).where(F.col(WEIGHT) != 0)
-    rows = fetch(rest, also=(_PLACES,) if placed else ())
+    rows = bench.fetch(rest, also=(_PLACES,) if placed else (), counted=WEIGHT)
     if rows is None:
         return None
     if not placed:
         going = pc.any(pc.less(rows[WEIGHT], 0)).as_py()
         return SmallChange(rows, None if going else {})
-    plain = rows.drop_columns([_PLACES])
-    return SmallChange(plain, _chosen(rows[WEIGHT].to_pylist(), rows[_PLACES].to_pylist()))
+    # Only rows that go have places.
+    return SmallChange(rows.drop_columns([_PLACES]), _by_file(pc.list_flatten(rows[_PLACES])))
 
 
 def _as_they_are(rows: pa.Table | None, *, placed: bool) -> SmallChange | None:
@@ -113,13 +123,14 @@ def _as_they_are(rows: pa.Table | None, *, placed: bool) -> SmallChange | None:
     if not placed:
         some_go = pc.any(pc.less(rows[WEIGHT], 0)).as_py()
         return SmallChange(rows, None if some_go else {})
-    plain = rows.drop_columns([FILE, POSITION])
-    each = zip(rows[FILE].to_pylist(), rows[POSITION].to_pylist(), strict=True)
-    return SmallChange(plain, _chosen(rows[WEIGHT].to_pylist(), [[{FILE: f, POSITION: p}] for f, p in each]))
+    gone = rows.filter(pc.less(rows[WEIGHT], 0))
+    return SmallChange(rows.drop_columns([FILE, POSITION]), _places(gone[FILE], gone[POSITION]))
 
 
-def find_places(bench: SparkBench, change: SmallChange, view: str, target: Target) -> SmallChange:
+def find_places(bench: SparkBench, change: SmallChange, view: str, target: Target) -> SmallChange | Difference:
     """The same change with the places of the rows that go, looked up in the published rows by one job.
+
+    If the places do not fit into this process, the change goes back to Spark.
 
     Args:
         bench: Where it is looked up.
@@ -144,22 +155,28 @@ def find_places(bench: SparkBench, change: SmallChange, view: str, target: Targe
         f"FROM (SELECT * FROM {quote(view)} AS p WHERE {condition or 'true'}) AS p "
         f"JOIN {quote(wanted)} AS g ON {same} GROUP BY g.{_NUMBER}"
     )
-    found = bench.frame(sql).toArrow()
-    places = dict(zip(found[_NUMBER].to_pylist(), found[_PLACES].to_pylist(), strict=True))
-    counts = gone[WEIGHT].to_pylist()
-    short = [number for number, count in enumerate(counts) if len(places.get(number, ())) < -count]
+    found = bench.fetch(bench.frame(sql), gone.num_rows, also=(_PLACES,))
+    if found is None:
+        return Difference(checkpointed(change.frame(bench.session)), change.inserted, change.deleted)
+    # Each has as many places as it goes times, if so many are there.
+    there = dict(zip(found[_NUMBER].to_pylist(), pc.list_value_length(found[_PLACES]).to_pylist(), strict=True))
+    short = sum(there.get(number, 0) < -count for number, count in enumerate(gone[WEIGHT].to_pylist()))
     if short:
         raise RefreshFailed(
-            f"Table {target.identifier}: {len(short)} of the rows that the refresh takes away are not in the table. "
+            f"Table {target.identifier}: {short} of the rows that the refresh takes away are not in the table. "
             f"Nothing was published. Run `trickle verify` on it; `trickle reset` makes it anew."
         )
-    return SmallChange(change.rows, _chosen(counts, [places[number] for number in range(len(counts))]))
+    return SmallChange(change.rows, _by_file(pc.list_flatten(found[_PLACES])))
 
 
-def _chosen(weights: list[int], places: list[list[dict[str, Any]]]) -> Places:
-    """For every row that goes, as many of its places as there are copies to take away."""
+def _by_file(places: pa.ChunkedArray) -> Places:
+    return _places(pc.struct_field(places, [0]), pc.struct_field(places, [1]))
+
+
+def _places(files: pa.ChunkedArray, positions: pa.ChunkedArray) -> Places:
+    """Places by the file; its name comes once for each of them, and one file may have two spellings."""
     found: dict[str, list[int]] = defaultdict(list)
-    for weight, each in zip(weights, places, strict=True):
-        for place in each[: max(-weight, 0)]:
-            found[file_key(place[FILE])].append(place[POSITION])
+    each = pa.table({"file": files, "position": positions}).group_by("file").aggregate([("position", "list")])
+    for file, rows in zip(each["file"].to_pylist(), each["position_list"], strict=True):
+        found[file_key(file)] += rows.as_py()
     return {file: sorted(rows) for file, rows in found.items()}

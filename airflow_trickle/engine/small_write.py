@@ -7,15 +7,18 @@ rows, are folded together now and then.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyiceberg.io.pyarrow import schema_to_pyarrow
 from pyiceberg.manifest import DataFile
 
 from airflow_trickle.engine.arrange import arranged_rows
+from airflow_trickle.engine.budget import Meter, left_to_spark
 from airflow_trickle.engine.small_change import Places, SmallChange
 from airflow_trickle.engine.write import Written, by_partition
 from airflow_trickle.errors import RefreshFailed
@@ -27,6 +30,8 @@ from airflow_trickle.lakehouse.staging import Staging
 from airflow_trickle.tuning import tuning
 
 _ROWS_OF_A_GROUP = 1_000_000
+#: A file is read in steps of so many rows, so that one with wide rows is noticed before it is all in memory.
+_ROWS_AT_ONCE = 8_192
 
 
 @dataclass(frozen=True)
@@ -38,7 +43,7 @@ class _Plan:
 
 
 def write_small(change: SmallChange, target: Target, staging: Staging, published: Sequence[DataFile]) -> Written | None:
-    """Write a change with its places; None if the files at hand need Spark.
+    """Write a change with its places; None if the files at hand need Spark, or their rows do not fit here.
 
     Raises:
         RefreshFailed: the files written do not add up.
@@ -51,8 +56,10 @@ def write_small(change: SmallChange, target: Target, staging: Staging, published
         return None
     layout = _layout(target)
     parts = [_cast(change.new_rows, layout)]
+    meter = Meter(sys.maxsize, tuning().arrow_rewrite_memory)
+    meter.takes(parts[0])
     for key, file in plan.rewritten.items():
-        kept = _kept(target, file, places.get(key, ()), layout)
+        kept = _kept(target, file, places.get(key, ()), layout, meter)
         if kept is None:
             return None
         parts.append(kept)
@@ -120,22 +127,39 @@ def _cast(rows: pa.Table, layout: pa.Schema) -> pa.Table:
     return pa.table([rows.column(at).cast(field.type) for at, field in enumerate(layout)], schema=layout)
 
 
-def _kept(target: Target, file: DataFile, going: Sequence[int], layout: pa.Schema) -> pa.Table | None:
-    """The rows of a file that stay; None if the file has other columns than the table now."""
+def _kept(target: Target, file: DataFile, going: Sequence[int], layout: pa.Schema, meter: Meter) -> pa.Table | None:
+    """The rows of a file that stay; None if the file has other columns than the table now, or they do not fit here."""
     if any(delete.kind is DeleteKind.EQUALITY for delete in deletes_of(file)):
         return None
+    gone = pa.concat_arrays([pa.array(going, pa.int64()), deleted_positions(target.table.io, file)])
     with target.table.io.new_input(file.file_path).open() as stream:
-        rows = pq.ParquetFile(stream).read()
-    if [_mark(field) for field in rows.schema] != [_mark(field) for field in layout]:
-        return None
-    gone = {*going, *deleted_positions(target.table.io, file).to_pylist()}
-    if gone and max(gone) >= rows.num_rows:
-        raise RefreshFailed(
-            f"Table {target.identifier}: row {max(gone)} of {file.file_path} is to be deleted, which has "
-            f"{rows.num_rows} rows. Nothing was published. Please report this, with the table's query."
-        )
-    stays = pa.array([number for number in range(rows.num_rows) if number not in gone], pa.int64())
-    return _cast(rows.take(stays), layout)
+        parquet = pq.ParquetFile(stream)
+        if [_mark(field) for field in parquet.schema_arrow] != [_mark(field) for field in layout]:
+            return None
+        last, count = pc.max(gone).as_py(), parquet.metadata.num_rows
+        if last is not None and last >= count:
+            raise RefreshFailed(
+                f"Table {target.identifier}: row {last} of {file.file_path} is to be deleted, which has "
+                f"{count} rows. Nothing was published. Please report this, with the table's query."
+            )
+        batches = _staying(parquet, gone, meter)
+        if batches is None:
+            left_to_spark(f"Rewriting files of {target.identifier}", meter)
+            return None
+        return _cast(pa.Table.from_batches(batches, parquet.schema_arrow), layout)
+
+
+def _staying(parquet: pq.ParquetFile, gone: pa.Array, meter: Meter) -> list[pa.RecordBatch] | None:
+    """The rows of a file without some, by their positions; None as soon as they do not fit."""
+    found, begin = [], 0
+    for batch in parquet.iter_batches(batch_size=_ROWS_AT_ONCE):
+        positions = pa.array(range(begin, begin + batch.num_rows), pa.int64())
+        begin += batch.num_rows
+        stays = batch.filter(pc.invert(pc.is_in(positions, value_set=gone))) if len(gone) else batch
+        if not meter.takes(stays):
+            return None
+        found.append(stays)
+    return found
 
 
 def _mark(field: pa.Field) -> tuple[str, str, bytes | None]:

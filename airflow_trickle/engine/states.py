@@ -17,7 +17,7 @@ from airflow_trickle.engine.inputs import read_files
 from airflow_trickle.identifiers import fold
 from airflow_trickle.lakehouse.catalog import Lakehouse
 from airflow_trickle.lakehouse.changes import FileChanges, file_changes
-from airflow_trickle.lakehouse.columns import spark_schema
+from airflow_trickle.lakehouse.columns import readable, spark_schema
 from airflow_trickle.lakehouse.deletes import total_size
 from airflow_trickle.lakehouse.lost_rows import LostRows, split
 from airflow_trickle.lakehouse.snapshots import schema_of
@@ -121,5 +121,6 @@ def _types(schema: Schema, source: Input) -> dict[str, str]:
     """By folded name: the types of an input's columns in Spark's words."""
     from pyspark.sql.types import StructType
 
-    struct = StructType.fromJson(spark_schema(schema, source.table.name()[-1]))
+    name = source.table.name()[-1]
+    struct = StructType.fromJson(spark_schema(readable(schema, name), name))
     return {fold(column.name): column.dataType.simpleString() for column in struct.fields}

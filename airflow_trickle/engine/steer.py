@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
+from collections.abc import Collection, Iterable
 from typing import Any
 
 from pyiceberg.table import Table
@@ -155,12 +156,26 @@ def _others_live_in(lake: Lakehouse, folder: str) -> bool:
 
 
 def readers_of(lake: Lakehouse, identifier: str) -> list[str]:
-    """The stream tables whose last refresh read a table."""
+    """The stream tables whose last refresh read a table; one that was reset since will read it again."""
     return [
         status.identifier
         for status in read_status(lake).values()
-        if status.identifier != identifier and status.frontier and identifier in status.frontier.inputs
+        if status.identifier != identifier and identifier in _inputs_of(lake, status)
     ]
+
+
+def _inputs_of(lake: Lakehouse, status: TableStatus) -> Collection[str]:
+    """What the last refresh of a table read; after a reset only its snapshots tell."""
+    if status.frontier is not None:
+        return status.frontier.inputs
+    table = lake.table(status.identifier) if status.metadata_location is not None else None
+    snapshots = table.metadata.snapshots if table is not None else []
+    for snapshot in sorted(snapshots, key=lambda one: one.sequence_number or 0, reverse=True):
+        frontier = snapshot.summary.additional_properties.get("trickle.frontier") if snapshot.summary else None
+        if frontier is not None:
+            found: dict[str, Any] = json.loads(frontier)
+            return found
+    return ()
 
 
 def _ours(lake: Lakehouse, identifier: str) -> Table | None:

@@ -22,6 +22,7 @@ from airflow_trickle.engine.fixpoint.recompute import recomputed
 from airflow_trickle.engine.full import Input, input_at, run_query, target_of
 from airflow_trickle.engine.identity import query_of
 from airflow_trickle.engine.published import Published, published_state
+from airflow_trickle.engine.unreadable import require_readable_inputs
 from airflow_trickle.errors import CatalogUnavailable, SparkUnavailable, TrickleError
 from airflow_trickle.lakehouse.catalog import Lakehouse
 from airflow_trickle.lakehouse.columns import same_columns
@@ -30,7 +31,7 @@ from airflow_trickle.lakehouse.state import Frontier, TableStatus, read_status
 from airflow_trickle.plan.chance import chances
 from airflow_trickle.plan.steps import RefreshStep, TableStep, UnitKind
 from airflow_trickle.results import Verdict, Verification
-from airflow_trickle.spark.active import activated, configured, lent
+from airflow_trickle.spark.active import activated, configured, lent, without
 from airflow_trickle.spark.session import SparkProvider
 from airflow_trickle.spark.tuning import session_conf
 
@@ -129,7 +130,10 @@ def _frontier(step: TableStep, status: TableStatus | None, published: Published 
 def _compared(
     lake: Lakehouse, step: TableStep, state: _State, spark: SparkProvider, limit: int, unit: RefreshStep | None
 ) -> dict[str, Any]:
-    session = spark.session
+    session, settings = spark.session, state.published.settings_of_session
+    # What this session's connection chooses and the table's did not; of a table that does not tell, nothing is known.
+    beyond = sorted(spark.chosen.keys() - settings.keys()) if state.published.settings is not None else []
+    require_readable_inputs(step, state.inputs)
     views: list[str] = []
     try:
         with (
@@ -138,7 +142,8 @@ def _compared(
             lent(spark),
             configured(session, session_conf(state.size), put_back=spark.borrowed),
             # As its rows were computed, whatever this session would do.
-            configured(session, state.published.settings_of_session, put_back=True),
+            without(session, beyond),
+            configured(session, settings, put_back=True),
         ):
             return _judged(lake, step, state, _result(step, state, session, views, unit), limit)
     finally:

@@ -16,6 +16,7 @@ from airflow_trickle.engine.full import Input, input_at, input_views, layout_of,
 from airflow_trickle.engine.identity import require_identity
 from airflow_trickle.engine.inputs import query_over
 from airflow_trickle.engine.record import Refresh
+from airflow_trickle.engine.unreadable import require_readable_inputs
 from airflow_trickle.lakehouse.columns import same_columns
 from airflow_trickle.lakehouse.commit import Target
 from airflow_trickle.lakehouse.deletes import total_rows
@@ -98,6 +99,7 @@ def working(run: Refresh, decision: Decision) -> Iterator[Work]:
     session = run.spark.session
     require_identity(run.step, run.spark)
     inputs = {name: input_at(run.lake, name, version) for name, version in decision.target.inputs.items()}
+    require_readable_inputs(run.step, inputs)
     work = Work(run, decision, session, inputs)
     try:
         with (

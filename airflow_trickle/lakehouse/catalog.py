@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from copy import copy
 from dataclasses import dataclass
-from functools import lru_cache
+from io import BytesIO
 from pathlib import Path
 from types import TracebackType
 from typing import Any, cast
@@ -13,7 +13,7 @@ from typing import Any, cast
 from pyiceberg.catalog.sql import IcebergTables, SqlCatalog
 from pyiceberg.exceptions import NamespaceAlreadyExistsError, ValidationError
 from pyiceberg.io import FileIO
-from pyiceberg.serializers import FromInputFile
+from pyiceberg.serializers import Compressor, FromByteStream
 from pyiceberg.table import Table
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.utils.config import Config
@@ -23,8 +23,10 @@ from sqlalchemy.exc import ArgumentError, IntegrityError, SQLAlchemyError
 
 from airflow_trickle.definition.settings import trickle_home
 from airflow_trickle.errors import CatalogUnavailable, WarehouseUnavailable
+from airflow_trickle.folders import private_folder
 from airflow_trickle.lakehouse import tables as state_tables
 from airflow_trickle.lakehouse.database import SQLITE_BUSY_SECONDS, Database, unreachable
+from airflow_trickle.lakehouse.metadata_cache import MetadataCache
 
 #: One row per Iceberg table: where its current metadata is.
 CATALOG_ROWS = cast(SqlTable, IcebergTables.__table__)
@@ -57,7 +59,7 @@ class Lakehouse:
         self.database = database
         #: Tables whose staged state is seen instead of the published one.
         self.unseen: Mapping[str, Unseen] = {}
-        self._metadata = lru_cache(maxsize=2048)(self._read_metadata)
+        self._metadata = MetadataCache(self._read_metadata)
 
     def seeing(self, unseen: Mapping[str, Unseen]) -> Lakehouse:
         """The same lakehouse with the staged state of some tables in place of what is published of them."""
@@ -119,7 +121,7 @@ class Lakehouse:
 
     def table_at(self, identifier: str, location: str) -> Table:
         """The table as the metadata file at ``location`` describes it (such files never change)."""
-        metadata = self._metadata(location)
+        metadata = self._metadata.get(location)
         return Table(
             identifier=(*split_identifier(identifier)[0].split("."), split_identifier(identifier)[1]),
             metadata=metadata,
@@ -128,9 +130,12 @@ class Lakehouse:
             catalog=self.catalog,
         )
 
-    def _read_metadata(self, location: str) -> TableMetadata:
+    def _read_metadata(self, location: str) -> tuple[TableMetadata, int]:
+        """The metadata and the size of its text."""
         try:
-            return FromInputFile.table_metadata(self.io({}, location).new_input(location))
+            with self.io({}, location).new_input(location).open() as stream:
+                text = Compressor.get_compressor(location).stream_decompressor(stream).read()
+            return FromByteStream.table_metadata(BytesIO(text)), len(text)  # type: ignore[arg-type]
         except (OSError, ValueError, ValidationError) as error:
             raise WarehouseUnavailable(
                 f"The table metadata {location} cannot be read: {_cause(error)}. Check that the warehouse is "
@@ -256,7 +261,7 @@ def _make_embedded_folders(properties: dict[str, str]) -> None:
             f"take. Set TRICKLE_HOME to another folder."
         )
     try:
-        home.mkdir(parents=True, exist_ok=True, mode=0o700)
+        private_folder(home)
     except OSError as error:
         raise CatalogUnavailable(
             f"The folder {home} for the embedded catalog cannot be made: {error.strerror}. "

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 from pyiceberg.expressions import AlwaysTrue
 from pyiceberg.io.pyarrow import ArrowScan
 from pyiceberg.manifest import DataFile, ManifestContent, ManifestFile
@@ -20,6 +21,8 @@ from airflow_trickle.tuning import tuning
 
 #: So many rows of a delete file are looked at to save reading data files.
 _SMALL_DELETES = 1_000_000
+#: Files are measured in steps of so many rows.
+_ROWS_AT_ONCE = 8_192
 
 
 @dataclass(frozen=True)
@@ -102,11 +105,14 @@ def certainly_no_change(table: Table, changes: FileChanges, schema: Schema) -> b
     added, removed = total_rows(changes.added), total_rows(changes.removed)
     if added is not None and removed is not None and added != removed:
         return False
-    if changes.rows > tuning().arrow_compare_rows or changes.size > tuning().arrow_compare_bytes:
-        return False
-    if any(delete.kind is DeleteKind.EQUALITY for f in (*changes.added, *changes.removed) for delete in deletes_of(f)):
+    limits = tuning()
+    too_many = changes.rows > limits.arrow_compare_rows or changes.size > limits.arrow_compare_bytes
+    files = (*changes.added, *changes.removed)
+    if too_many or any(delete.kind is DeleteKind.EQUALITY for file in files for delete in deletes_of(file)):
         return False
     try:
+        if not _fits_here(table, files):
+            return False
         # One writer's strings are another's large strings.
         weighted = pa.concat_tables(
             [_read(table, changes.added, schema, 1), _read(table, changes.removed, schema, -1)],
@@ -117,6 +123,22 @@ def certainly_no_change(table: Table, changes: FileChanges, schema: Schema) -> b
         # Arrow cannot group by nested columns, for one: let Spark tell.
         return False
     return not pc.any(pc.not_equal(net["0_sum"], 0)).as_py()
+
+
+def _fits_here(table: Table, files: tuple[DataFile, ...]) -> bool:
+    """Whether the rows of some files fit into this process.
+
+    The size of a file says little of it: a long text that comes in every row is written once. So the files are gone
+    through, a few rows at a time, before they are read as a whole.
+    """
+    room = tuning().arrow_compare_memory
+    for file in files:
+        with table.io.new_input(file.file_path).open() as stream:
+            for batch in pq.ParquetFile(stream).iter_batches(batch_size=_ROWS_AT_ONCE):
+                room -= batch.nbytes
+                if room < 0:
+                    return False
+    return True
 
 
 def _read(table: Table, files: tuple[DataFile, ...], schema: Schema, weight: int) -> pa.Table:

@@ -92,6 +92,25 @@ def spark_schema(schema: Schema, table: str, *, by_id: bool = True, named_by_id:
     return _spark_struct(schema.fields, table, _Naming(by_id, named_by_id))
 
 
+def unreadable(schema: Schema, table: str) -> dict[str, str]:
+    """The columns that Spark cannot read, by name, and why not."""
+    found: dict[str, str] = {}
+    for field in schema.fields:
+        try:
+            _spark_struct((field,), table, _Naming(by_id=False, named_by_id=False))
+        except UnsupportedTable as error:
+            found[field.name] = str(error)
+    return found
+
+
+def readable(schema: Schema, table: str) -> Schema:
+    """The columns that Spark can read; whoever leaves others out has to see that nothing reads them."""
+    lost = unreadable(schema, table)
+    if not lost:
+        return schema
+    return Schema(*(field for field in schema.fields if field.name not in lost), schema_id=schema.schema_id)
+
+
 def id_name(field_id: int) -> str:
     """A column name made of its field id.
 

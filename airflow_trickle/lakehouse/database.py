@@ -6,12 +6,14 @@ import sqlite3
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url, text
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlchemyError
 
 from airflow_trickle.errors import CatalogUnavailable
+from airflow_trickle.lakehouse.file_systems import network_file_system
 
 #: Writers of SQLite queue on one lock; a commit holds it for milliseconds, so a minute is plenty.
 SQLITE_BUSY_SECONDS = 60
@@ -45,7 +47,19 @@ class Database:
                 f"a file, for example sqlite:////data/catalog.db."
             )
         if self.is_sqlite:
+            self._require_local_disk()
             prepare_sqlite(self.engine)
+
+    def _require_local_disk(self) -> None:
+        file = Path(str(self.url.database).removeprefix("file:").partition("?")[0])
+        kind = network_file_system(file)
+        if kind is not None:
+            raise CatalogUnavailable(
+                f"{self.where}: the file lies on a network file system ({kind}), on which SQLite's locks and its "
+                f"write-ahead log do not hold: two processes could publish over each other. Put the file on a local "
+                f"disk; if several hosts use the catalog, use PostgreSQL: PYICEBERG_CATALOG__{self.catalog.upper()}__"
+                f"URI=postgresql+psycopg2://user@host:5432/database."
+            )
 
     @property
     def is_sqlite(self) -> bool:

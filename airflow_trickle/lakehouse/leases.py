@@ -25,6 +25,7 @@ from sqlalchemy.exc import IntegrityError
 
 from airflow_trickle.errors import CommitConflict, LeaseHeld
 from airflow_trickle.lakehouse.catalog import Lakehouse
+from airflow_trickle.lakehouse.hosts import advice, warn_of_other_hosts
 from airflow_trickle.lakehouse.tables import leases
 from airflow_trickle.tuning import tuning
 
@@ -68,11 +69,12 @@ def try_acquire(lake: Lakehouse, identifier: str, holder: str, claim: str | None
     }
     try:
         with lake.database.transaction() as connection:
+            warn_of_other_hosts(lake.database, connection)
             row = connection.execute(select(leases).where(key).with_for_update()).mappings().first()
             if row is None:
                 connection.execute(insert(leases).values(catalog=lake.name, identifier=identifier, **values))
             elif not _is_free(dict(row)):
-                return f"{row['holder']} (process {row['pid']} on {row['host']})"
+                return f"{row['holder']} (process {row['pid']} on {row['host']}){_of_another_host(lake, row['host'])}"
             elif _is_claimed(dict(row)) and not _may_take_over(dict(row), claim):
                 return f"tick {row['claim']}, whose atomic group is not published yet"
             else:
@@ -81,6 +83,11 @@ def try_acquire(lake: Lakehouse, identifier: str, holder: str, claim: str | None
         # Two inserted at the same moment, and the primary key let the other one through.
         return "another process"
     return Lease(identifier, owner)
+
+
+def _of_another_host(lake: Lakehouse, host: str) -> str:
+    shared = lake.database.is_sqlite and host != socket.gethostname()
+    return f", another host, though the catalog is an SQLite file. {advice(lake.name).rstrip('.')}" if shared else ""
 
 
 def _expiry() -> float:

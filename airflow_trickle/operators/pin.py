@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 _OF_AN_INTERVAL = ("scheduled", "backfill")
 
 
+#: The parameter that confirms a restate: whoever means another DAG is stopped here.
+RESTATE_PIPELINE = "restate_pipeline"
+
+
 class PinOperator(BaseOperator):
     """Fixes what the whole tick reads, hands it on as XCom, and passes over what has nothing to do.
 
@@ -35,7 +39,7 @@ class PinOperator(BaseOperator):
         spark_conn_id: connection that says where Spark runs; it is not used.
         watched: the units of the pipeline and their tasks.
         looks: whether units with nothing to do are passed over here; else each looks for itself.
-        plan: the pipeline, for taking its tables back (the parameter ``restate``).
+        plan: the pipeline, for taking its tables back (the parameter ``restate``, confirmed by its name).
         sensors: by layer, the tasks that do the same later on.
         captures: by identifier, the tasks that capture sources.
     """
@@ -70,18 +74,20 @@ class PinOperator(BaseOperator):
         from airflow_trickle.lakehouse.catalog import open_lakehouse
 
         with told_in_words(), open_lakehouse(self.catalog) as lake:
-            if moment := (context.get("params") or {}).get("restate"):
-                return self._restated(lake, context, moment)
+            params = context.get("params") or {}
+            if moment := params.get("restate"):
+                return self._restated(lake, context, moment, params.get(RESTATE_PIPELINE))
             tick = self._pinned(lake, context)
             tasks = self._idle(lake, tick, context) if self.looks and self.watched else []
         returned: dict[str, Any] = end_skipping(context, tick.model_dump(mode="json"), tasks)
         return returned
 
-    def _restated(self, lake: Lakehouse, context: Context, moment: str) -> dict[str, Any]:
+    def _restated(self, lake: Lakehouse, context: Context, moment: str, confirmed: str | None) -> dict[str, Any]:
         """Take the tables back, and end the run there: the ticks after that moment are to run again one by one."""
         from airflow_trickle.engine.restate import restate
 
         assert self.plan is not None  # noqa: S101 - the DAG factory gives it
+        require_confirmation(self.plan.pipeline, confirmed)
         told = restate(lake, self.plan, moment_of(moment))
         tasks = [task for one in self.watched for task in one.task_ids] + list(self.sensors.values())
         results = {name: result.model_dump(mode="json") for name, result in told.items()}
@@ -102,6 +108,22 @@ class PinOperator(BaseOperator):
         target = TrickleSparkHook(self.spark_conn_id).get_conn()
         with spark_at(target, self.spark_conn_id) as spark:
             return pass_over(lake, self.watched, self.sensors, look, spark)
+
+
+def require_confirmation(pipeline: str, given: str | None) -> None:
+    """Refuse to take a pipeline back unless somebody has typed its name.
+
+    Raises:
+        CannotRestate: the name is missing, or is another one.
+    """
+    if given == pipeline:
+        return
+    told = f"is '{given}'" if given else "is missing"
+    raise CannotRestate(
+        f"The parameter `restate` takes all tables of pipeline '{pipeline}' back. To confirm that, the parameter "
+        f"`{RESTATE_PIPELINE}` must be the name of the pipeline, {pipeline}; it {told}. Nothing was changed. Trigger "
+        f'the DAG again with {{"restate": "<moment>", "{RESTATE_PIPELINE}": "{pipeline}"}}.'
+    )
 
 
 def moment_of(text: str) -> datetime:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
@@ -89,3 +89,17 @@ def configured(session: SparkSession, settings: Mapping[str, str], *, put_back: 
                     session.conf.unset(key)
                 else:
                     session.conf.set(key, value)
+
+
+@contextmanager
+def without(session: SparkSession, keys: Collection[str]) -> Iterator[None]:
+    """Unset settings of a session for a while; they are what they were afterwards."""
+    before = {key: session.conf.get(key, None) for key in keys}
+    for key in before:
+        session.conf.unset(key)
+    try:
+        yield
+    finally:
+        # The session may be gone by now; the error that ended it is the one to show.
+        with suppress(Exception):
+            set_conf(session, {key: value for key, value in before.items() if value is not None})

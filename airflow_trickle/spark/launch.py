@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 from airflow_trickle.errors import SettingsError, SparkUnavailable
+from airflow_trickle.folders import private_folder
 from airflow_trickle.spark import tuning
 from airflow_trickle.spark.java import find_java
 from airflow_trickle.spark.state import ServerFiles, write_private
@@ -51,8 +52,7 @@ def prepare_launch(files: ServerFiles) -> Launch:
     spark_home = _spark_home()
     environment = _environment(files, spark_home, find_java())
     properties = server_properties(files)
-    conf = files.folder / "conf"
-    conf.mkdir(exist_ok=True)
+    conf = private_folder(files.folder / "conf")
     (conf / "log4j2.properties").write_text(tuning.LOG_SETTINGS, encoding="utf-8")
     # A file instead of arguments: everybody on the machine can read a process's arguments.
     written = files.folder / "server.properties"

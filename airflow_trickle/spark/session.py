@@ -301,6 +301,11 @@ class SparkProvider:
             return importlib.metadata.version("pyspark")
         return self._version
 
+    @property
+    def chosen(self) -> Mapping[str, str]:
+        """The settings that decide what a query means which the connection has chosen."""
+        return dict(self._chosen)
+
     def meaning(self, version: str) -> dict[str, str]:
         """All that decides what a query means here, on a Spark of that version."""
         return meaning_of(self._chosen, version)

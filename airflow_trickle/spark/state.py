@@ -16,6 +16,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from airflow_trickle.errors import SparkUnavailable
+from airflow_trickle.folders import private_folder, require_own
 
 
 @dataclass(frozen=True)
@@ -72,11 +73,9 @@ class ServerFiles:
         return self.home / "spark-defaults.conf"
 
     def prepare(self) -> None:
-        """Make the folder, readable by nobody else."""
+        """Make the folder, readable by nobody else; one that is there must not be open to other users' files."""
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            self.home.chmod(0o700)
-            self.folder.chmod(0o700)
+            require_own(private_folder(self.folder))
         except OSError as error:
             raise SparkUnavailable(
                 f"The folder of the embedded Spark cannot be used: {error}. Set TRICKLE_HOME to a folder of yours."

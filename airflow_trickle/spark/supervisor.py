@@ -31,6 +31,7 @@ from types import FrameType
 import psutil
 
 from airflow_trickle.errors import SparkUnavailable
+from airflow_trickle.folders import private_folder
 from airflow_trickle.spark.state import ServerFiles, ServerState, hold, process_started
 
 #: Exit code: another supervisor is there already.
@@ -107,7 +108,7 @@ def _empty(files: ServerFiles) -> None:
 
 def _spawn(files: ServerFiles, launch: Launch) -> Server:
     for name in ("local", "tmp"):
-        (files.folder / name).mkdir(exist_ok=True)
+        private_folder(files.folder / name)
     token = secrets.token_urlsafe(32)
     begin = files.log.stat().st_size
     ended, kept_open = os.pipe()

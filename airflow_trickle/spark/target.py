@@ -13,6 +13,8 @@ from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlsplit
 from airflow_trickle.errors import SettingsError
 from airflow_trickle.spark.submit import is_master, master_of, submit_options
 
+#: The connection that may be missing: Spark is embedded then.
+DEFAULT_CONNECTION = "trickle_spark"
 #: Spark Connect's own default port.
 DEFAULT_PORT = 15002
 
@@ -105,15 +107,51 @@ def target_from_environment(conn_id: str, environ: Mapping[str, str] | None = No
     environ = os.environ if environ is None else environ
     if url := environ.get("TRICKLE_SPARK_URL", "").strip():
         return target_from_url(url)
-    variable = f"AIRFLOW_CONN_{conn_id.upper()}"
-    text = environ.get(variable, "").strip()
-    if not text:
-        return SparkTarget()
-    fields = _from_json(variable, text) if text.startswith("{") else _from_uri(text)
-    target = target_from_connection(**fields)
+    target = target_from_variable(conn_id, environ) or SparkTarget()
     if target.kind == "submit":
         raise _needs_submit(target.url)
     return target
+
+
+def target_from_variable(conn_id: str, environ: Mapping[str, str]) -> SparkTarget | None:
+    """The target of a connection that stands in ``AIRFLOW_CONN_<CONN_ID>``; None if it is not there."""
+    variable = _variable(conn_id)
+    text = environ.get(variable, "").strip()
+    if not text:
+        return None
+    fields = _from_json(variable, text) if text.startswith("{") else _from_uri(text)
+    return target_from_connection(**fields)
+
+
+def other_than_airflow(conn_id: str, environ: Mapping[str, str] | None = None) -> str | None:
+    """How the Spark of a command differs from that of Airflow's tasks, as far as the environment tells; None if not.
+
+    >>> other_than_airflow("trickle_spark", {})
+    """
+    environ = os.environ if environ is None else environ
+    variable, known = _variable(conn_id), target_from_variable(conn_id, environ)
+    if url := environ.get("TRICKLE_SPARK_URL", "").strip():
+        here = target_from_url(url)
+        there = known or (SparkTarget() if conn_id == DEFAULT_CONNECTION else None)
+        if here == there:
+            return None
+        theirs = f"{known} ({variable})" if known is not None else f"Airflow's connection '{conn_id}'"
+        settings = " with other settings" if known is not None and str(here) == str(known) else ""
+        return (
+            f"this command uses {here} (TRICKLE_SPARK_URL or --spark), and the tasks of Airflow use {theirs}{settings}"
+        )
+    if known is None and conn_id != DEFAULT_CONNECTION:
+        return (
+            f"this command uses {SparkTarget()}, since {variable} is not in its environment, and the tasks of Airflow "
+            f"use Airflow's connection '{conn_id}'"
+        )
+    if known is not None and known.kind == "submit":
+        return f"the tasks of Airflow use {known} ({variable}), which this command cannot"
+    return None
+
+
+def _variable(conn_id: str) -> str:
+    return f"AIRFLOW_CONN_{conn_id.upper()}"
 
 
 def _from_json(variable: str, text: str) -> dict[str, Any]:

@@ -30,6 +30,9 @@ SESSION_SETTINGS: Mapping[str, str] = {
     # Iceberg counts days in the Gregorian calendar, also before 1582.
     "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
     "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
+    # What a worker process receives is counted batch by batch. Spark takes the default width of types for that of rows,
+    # so only the number of rows bounds a batch of wide ones.
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "2000",
     # Our own list of files says what was written; nobody reads the marker file.
     "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
 }

@@ -148,7 +148,7 @@ def test_plan_as_json(shell: Shell) -> None:
     shell.write("dags/slip.yaml", SLIP)
     outcome = shell("plan", "--json")
     assert (outcome.code, outcome.err) == (1, "")
-    keys = ["errors", "groups", "order", "pipelines", "sccs", "tables", "warnings"]
+    keys = ["errors", "groups", "notes", "order", "pipelines", "sccs", "tables", "warnings"]
     assert sorted(outcome.json) == keys
     assert outcome.json["order"] == ["a"]
     assert outcome.json["tables"]["a"]["refresh_mode"] == "DIFFERENTIAL"

@@ -54,7 +54,7 @@ def test_a_table_from_its_first_refresh_to_its_end(shop: Shell) -> None:
         f"best   FULL        2         1        1 <s>  days changed; {why}\n"
     )
     again = shop.ok("run", "--json").json
-    assert sorted(again) == ["failures", "ok", "pipelines"]
+    assert sorted(again) == ["failures", "notes", "ok", "pipelines"]
     assert (again["ok"], again["failures"]) == (True, {})
     assert {name: result["mode"] for name, result in again["pipelines"]["shop"].items()} == {
         "days": "NO_DATA",
@@ -268,6 +268,8 @@ def test_spark_that_does_not_answer(shell: Shell) -> None:
     outcome = shell("run", "shop.yaml", "--spark", "sc://127.0.0.1:1/;token=secret")
     assert outcome.code == 1
     assert outcome.err == (
+        "note: pipeline 'shop': this command uses Spark Connect at 127.0.0.1:1 (TRICKLE_SPARK_URL or --spark), and the "
+        "tasks of Airflow use Airflow's connection 'trickle_spark'.\n"
         "error: 1 of 2 tables of pipeline 'shop' failed:\n"
         "  days: Spark Connect at 127.0.0.1:1 cannot be reached: nothing listens there. Check the host and port of "
         "the Spark connection, and that the server runs and speaks TLS.\n"

@@ -90,6 +90,30 @@ def test_a_callback_that_cannot_be_imported_breaks_its_file_only(write: Write) -
     ]
 
 
+def test_a_callback_module_that_ends_the_process_breaks_its_file_only(
+    write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    leaving = SHOP.replace("pipeline: shop", "pipeline: leaving\nnamespace: elsewhere")
+    folder = write(
+        {
+            "shop.yaml": SHOP,
+            "leaving.yaml": leaving + "on_failure_callback: trickle_leaving.alert\n",
+            "trickle_leaving.py": "import sys\n\nsys.exit(3)\n",
+        }
+    )
+    monkeypatch.syspath_prepend(str(folder))
+
+    dags = by_id(folder)
+
+    assert sorted(dags) == ["shop", "trickle_broken__leaving"]
+    (task,) = dags["trickle_broken__leaving"].tasks
+    assert isinstance(task, BrokenDefinitionOperator)
+    assert [str(problem) for problem in task.problems] == [
+        f"{folder}/leaving.yaml:1:1: on_failure_callback: 'trickle_leaving.alert' cannot be imported: it ends the "
+        f"process (sys.exit). It must be on the PYTHONPATH of Airflow's processes."
+    ]
+
+
 def test_a_callback_must_be_something_to_call(write: Write) -> None:
     dags = by_id(write({"shop.yaml": SHOP + "on_success_callback: math.pi\n"}))
 

@@ -33,6 +33,7 @@ def test_without_configuration_the_defaults_hold(tmp_path):
         spark_conn_id="trickle_spark",
         strict=False,
         preload=True,
+        worker_memory=1024**3,
         allow_code_in_queries=False,
     )
 
@@ -72,6 +73,17 @@ def test_all_wrong_values_are_told_at_once_with_their_place(tmp_path):
     ]
 
 
+def test_the_memory_of_the_worker_is_a_size():
+    def told(text: str) -> int:
+        return load_settings({"AIRFLOW_HOME": "/nowhere", "AIRFLOW__TRICKLE__WORKER_MEMORY": text}).worker_memory
+
+    assert [told(text) for text in ("64m", "512M", "2g", "2 GiB")] == [n * 1024**2 for n in (64, 512, 2048, 2048)]
+    for wrong in ("63m", "100", "1.5g", "much", "-1g"):
+        assert refusal({"AIRFLOW_HOME": "/nowhere", "AIRFLOW__TRICKLE__WORKER_MEMORY": wrong}).endswith(
+            f"is '{wrong}', but must be a size such as 512m or 2g, of at least 64m."
+        )
+
+
 def test_a_setting_of_a_newer_version_is_passed_over(tmp_path):
     assert load_settings(config(tmp_path, "[trickle]\nholographic = yes\n")) == Settings()
 
@@ -85,7 +97,9 @@ def test_every_setting_is_offered_to_airflow():
 
     options = get_provider_info()["config"]["trickle"]["options"]
     for name, default in vars(Settings()).items():
-        assert options[name]["default"] == str(default), name
+        environ = {"AIRFLOW_HOME": "/nowhere", f"AIRFLOW__TRICKLE__{name.upper()}": options[name]["default"]}
+        told = load_settings(environ)
+        assert getattr(told, name) == default, name
     assert set(options) == set(vars(Settings()))
 
 

@@ -167,7 +167,9 @@ def test_history_is_replayed_as_if_it_had_been_run_on_time(
     assert (snapshots(catalog), published(catalog)) == (before, count)
 
     # Back to the past (of ten days, to the fourth), and from there on again.
-    restated = stack.api.trigger("replayed", {"restate": (START + timedelta(days=AGAIN)).isoformat()})
+    restated = stack.api.trigger(
+        "replayed", {"restate": (START + timedelta(days=AGAIN)).isoformat(), "restate_pipeline": "replayed"}
+    )
     assert stack.api.wait_for_run("replayed", restated, seconds=_SECONDS) == "success"
     assert rows(catalog, "replayed") != rows(catalog, "ontime")
     backfill(stack, AGAIN, DAYS - 1, reprocess="completed")

@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyspark
 import pytest
 
 from airflow_trickle import Mode, Pipeline
+from airflow_trickle.cli import main
 from airflow_trickle.definition.spark_settings import may_decide_meaning
 from airflow_trickle.engine.identity import identified
 from airflow_trickle.lakehouse.catalog import open_lakehouse
@@ -61,6 +63,45 @@ def test_another_time_zone_is_a_full_refresh_that_says_so(
     assert days.tick()["days"].mode is Mode.NO_DATA
 
 
+def test_plan_and_explain_foretell_a_full_refresh_because_of_settings(
+    days: World, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def told(*command: str) -> tuple[str, str]:
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            main([*command, str(days.yaml)])
+        assert not ended.value.code
+        said = capsys.readouterr()
+        return said.out, said.err
+
+    days.define({"days": DAYS, "events_seen": "SELECT id FROM events"})
+    before, _ = told("plan")
+    assert told("plan") == (before, "")
+    days.tick()
+    assert told("plan") == (before, "")
+    assert json.loads(told("plan", "--json")[0])["notes"] == []
+
+    use(monkeypatch, spark__sql__session__timeZone="Asia/Tokyo")
+    note = (
+        "stream table '{}': its next refresh is full, because settings that decide what its query means changed: "
+        "spark.sql.session.timeZone was UTC, is Asia/Tokyo."
+    )
+    assert told("plan") == (before, f"note: {note.format('days')}\nnote: {note.format('events_seen')}\n")
+    assert told("explain", "days")[1] == f"note: {note.format('days')}\n"
+    assert json.loads(told("explain", "days", "--json")[0])["notes"] == [note.format("days")]
+
+    monkeypatch.delenv("AIRFLOW_CONN_TRICKLE_SPARK")
+    monkeypatch.setenv("TRICKLE_SPARK_URL", "sc://spark.example")
+    version = ".".join(pyspark.__version__.split(".")[:2])
+    assert told("plan") == (
+        before,
+        "note: pipeline 'p': this command uses Spark Connect at spark.example:15002 (TRICKLE_SPARK_URL or --spark), "
+        "and the tasks of Airflow use Airflow's connection 'trickle_spark'.\n"
+        f"note: pipeline 'p': its tables were published on Spark {version}; if Spark Connect at spark.example:15002 is "
+        "of another version, they are computed in full. Which it is, is not known before a refresh.\n",
+    )
+
+
 def test_another_time_zone_counts_though_no_input_moved(days: World, monkeypatch: pytest.MonkeyPatch) -> None:
     days.define({"days": DAYS})
     days.tick()
@@ -82,6 +123,16 @@ def test_verify_judges_a_table_under_its_own_settings(days: World, monkeypatch: 
     days.tick()
     monkeypatch.delenv("AIRFLOW_CONN_TRICKLE_SPARK")
     assert str(Pipeline.load(days.yaml).verify()["days"].verdict) == "OK"
+
+
+def test_verify_leaves_out_what_only_its_own_connection_chooses(days: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    days.define({"moments": "SELECT id, CAST('2026-01-01 00:00:00' AS TIMESTAMP) AS t FROM events"})
+    days.tick()
+    use(monkeypatch, spark__sql__timestampType="TIMESTAMP_NTZ")
+
+    found = Pipeline.load(days.yaml).verify()["moments"]
+
+    assert (str(found.verdict), found.reason) == ("OK", "")
 
 
 def test_rows_of_another_version_of_spark_are_computed_anew(days: World, monkeypatch: pytest.MonkeyPatch) -> None:

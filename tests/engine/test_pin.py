@@ -10,6 +10,7 @@ import pytest
 from airflow_trickle import Pipeline, clock
 from airflow_trickle.engine.pin import pin
 from airflow_trickle.lakehouse.catalog import open_lakehouse
+from airflow_trickle.lakehouse.state import read_history
 from airflow_trickle.plan.steps import PinStep
 from airflow_trickle.tick import Tick
 from tests.engine.world import World
@@ -89,3 +90,39 @@ def test_a_tick_from_a_clock_far_ahead_is_told_by_those_after_it(
     pinned(numbers, "scheduled", clock.now(), scheduled=True)
     assert "The latest tick of pipeline 'p' (p/ahead) is of " in caplog.text
     assert "`trickle restate p --to TIME`" in caplog.text
+
+
+def test_a_source_that_had_no_snapshot_yet_is_read_as_empty_with_a_warning(
+    numbers: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    first = numbers.outside.load_table("default.s").metadata.snapshots[0]
+    then = datetime.fromtimestamp(first.timestamp_ms / 1000, timezone.utc).isoformat(timespec="seconds")
+    early = datetime(2020, 1, 1, tzinfo=timezone.utc)
+    told = (
+        f"s had no snapshot yet at 2020-01-01T00:00:00+00:00, the moment of this tick, and is read as empty "
+        f"(first: {then})"
+    )
+
+    assert seen(pinned(numbers, "scheduled", early, scheduled=True)) is None
+
+    assert [record.getMessage() for record in caplog.records if record.levelname == "WARNING"] == [
+        f"{told[0].upper()}{told[1:]}. A scheduled run reads its sources as they were at the end of its interval. The "
+        f"first run whose interval ends after that snapshot reads its rows; to have them now, trigger the DAG by hand "
+        f"or use `trickle run`, which read the present."
+    ]
+    assert numbers.tick(as_of=early)["t"].reason == f"first refresh; {told}"
+    with open_lakehouse("trickle", uri=numbers.uri, warehouse=numbers.warehouse) as lake:
+        assert [row["reason"] for row in read_history(lake, identifier="default.t", limit=5)] == [
+            f"first refresh; {told}"
+        ]
+    assert numbers.tick()["t"].reason.startswith("s changed")
+    assert numbers.rows("t") == {(1,): 1}
+
+
+def test_a_source_without_any_snapshot_is_just_empty(world: World, caplog: pytest.LogCaptureFixture) -> None:
+    world.source("s", NUMBERS)
+    world.define({"t": "SELECT x FROM s"})
+
+    pinned(world, "scheduled", datetime(2020, 1, 1, tzinfo=timezone.utc), scheduled=True)
+
+    assert [record.getMessage() for record in caplog.records if record.levelname == "WARNING"] == []

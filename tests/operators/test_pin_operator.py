@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import logging
+from typing import Any
 
 import pytest
 from airflow.sdk import DAG
@@ -49,3 +50,62 @@ def test_a_missing_source_fails_at_once_with_its_words(
     assert record.getMessage() == message
     assert record.exc_info is None
     assert raised.value.__suppress_context__
+
+
+MOMENT = "2026-01-31T06:00:00+00:00"
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({}, "it is missing"),
+        ({"restate_pipeline": None}, "it is missing"),
+        ({"restate_pipeline": ""}, "it is missing"),
+        ({"restate_pipeline": "Webshop"}, "it is 'Webshop'"),
+        ({"restate_pipeline": "other"}, "it is 'other'"),
+    ],
+)
+def test_a_restate_without_the_name_of_the_pipeline_is_refused(
+    webshop: DAG, lake: Lakehouse, monkeypatch: pytest.MonkeyPatch, given: dict[str, Any], told: str
+) -> None:
+    from airflow_trickle.engine import restate
+
+    sources.load(lake.catalog)
+    monkeypatch.setattr(restate, "restate", lambda *_: pytest.fail("it was done"))
+    with pytest.raises(AirflowFailException) as raised:
+        webshop.get_task("pin").execute({"run_id": "manual__1", "params": {"restate": MOMENT, **given}})
+
+    message = str(raised.value)
+    assert message.startswith("The parameter `restate` takes all tables of pipeline 'webshop' back.")
+    assert f"must be the name of the pipeline, webshop; {told}. Nothing was changed." in message
+
+
+def test_a_restate_with_the_name_of_the_pipeline_is_done_and_nothing_else(
+    webshop: DAG, lake: Lakehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from airflow_trickle.engine import restate
+
+    done: list[tuple[str, str]] = []
+
+    def told(_lake: Lakehouse, plan: Any, moment: Any) -> dict[str, Any]:
+        done.append((plan.pipeline, moment.isoformat()))
+        return {}
+
+    sources.load(lake.catalog)
+    monkeypatch.setattr(restate, "restate", told)
+    params = {"restate": MOMENT, "restate_pipeline": "webshop"}
+    pin = webshop.get_task("pin")
+    monkeypatch.setattr("airflow_trickle.operators.pin.end_skipping", lambda _context, value, _tasks: value)
+
+    assert pin.execute({"run_id": "manual__1", "params": params}) == {"restated": {}}
+    assert done == [("webshop", MOMENT)]
+
+
+def test_the_name_alone_takes_nothing_back(webshop: DAG, lake: Lakehouse) -> None:
+    sources.load(lake.catalog)
+    pinned = webshop.get_task("pin").execute({"run_id": "manual__1", "params": {"restate_pipeline": "webshop"}})
+    assert Tick.model_validate(pinned).tick_id == "webshop/manual__1"
+
+
+def test_a_run_is_asked_for_the_name_of_the_pipeline(webshop: DAG) -> None:
+    assert webshop.params["restate_pipeline"] is None

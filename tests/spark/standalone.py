@@ -24,6 +24,9 @@ SPARK_HOME = Path(pyspark.__file__).parent
 _READY_SECONDS = 60.0
 #: For a Java that lives for seconds: what it would gain by compiling well comes too late.
 SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+#: As in docker/compose.yaml: who does not know the secret is not let in, and what is sent is encrypted.
+SECRET = "the secret of the tests' cluster"
+AUTHENTICATED = {"spark.authenticate": "true", "spark.network.crypto.enabled": "true"}
 
 
 @dataclass(frozen=True)
@@ -54,6 +57,8 @@ class Cluster:
             "spark.executor.memory": "512m",
             "spark.executor.cores": "1",
             "spark.ui.enabled": "false",
+            **AUTHENTICATED,
+            "spark.authenticate.secret": SECRET,
             # Executors have Spark and nothing else: a Python there would be missed at once.
             "spark.pyspark.python": "/there/is/no/python",
             "spark.pyspark.driver.python": sys.executable,
@@ -96,7 +101,10 @@ def _start(folder: Path, name: str, kind: str, *arguments: str) -> subprocess.Po
         "SPARK_HOME": str(SPARK_HOME),
         "SPARK_LOCAL_IP": "127.0.0.1",
         "SPARK_DAEMON_MEMORY": "256m",
-        "SPARK_DAEMON_JAVA_OPTS": SHORT_LIVED,
+        "SPARK_DAEMON_JAVA_OPTS": " ".join(
+            [SHORT_LIVED, *(f"-D{key}={value}" for key, value in AUTHENTICATED.items())]
+        ),
+        "_SPARK_AUTH_SECRET": SECRET,
         "SPARK_LOCAL_DIRS": str(folder / "local"),
     }
     command = [str(SPARK_HOME / "bin" / "spark-class"), f"org.apache.spark.deploy.{kind}", "--host", "127.0.0.1"]

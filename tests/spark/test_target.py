@@ -7,6 +7,7 @@ import pytest
 from airflow_trickle.errors import SettingsError
 from airflow_trickle.spark.target import (
     SparkTarget,
+    other_than_airflow,
     target_from_connection,
     target_from_environment,
     target_from_url,
@@ -181,3 +182,39 @@ def test_settings_of_a_connection():
     assert target.conf == (("a", "1"), ("spark.sql.ansi.enabled", "False"))
     with pytest.raises(SettingsError, match="must be a mapping"):
         target_from_connection(host="h", extra={"conf": "x"})
+
+
+@pytest.mark.parametrize(
+    ("conn_id", "environ", "told"),
+    [
+        ("trickle_spark", {}, None),
+        ("trickle_spark", {"AIRFLOW_CONN_TRICKLE_SPARK": "sc://a"}, None),
+        ("trickle_spark", {"TRICKLE_SPARK_URL": "embedded"}, None),
+        ("mine", {"TRICKLE_SPARK_URL": "sc://a", "AIRFLOW_CONN_MINE": "sc://a:15002"}, None),
+        (
+            "mine",
+            {"TRICKLE_SPARK_URL": "sc://a", "AIRFLOW_CONN_MINE": "sc://b"},
+            "this command uses Spark Connect at a:15002 (TRICKLE_SPARK_URL or --spark), and the tasks of Airflow use "
+            "Spark Connect at b:15002 (AIRFLOW_CONN_MINE)",
+        ),
+        (
+            "mine",
+            {"TRICKLE_SPARK_URL": "embedded", "AIRFLOW_CONN_MINE": '{"extra": {"conf": {"a": "b"}}}'},
+            "this command uses embedded Spark (TRICKLE_SPARK_URL or --spark), and the tasks of Airflow use embedded "
+            "Spark (AIRFLOW_CONN_MINE) with other settings",
+        ),
+        (
+            "mine",
+            {},
+            "this command uses embedded Spark, since AIRFLOW_CONN_MINE is not in its environment, and the tasks of "
+            "Airflow use Airflow's connection 'mine'",
+        ),
+        (
+            "mine",
+            {"AIRFLOW_CONN_MINE": '{"conn_type": "spark", "host": "yarn"}'},
+            "the tasks of Airflow use spark-submit to yarn (AIRFLOW_CONN_MINE), which this command cannot",
+        ),
+    ],
+)
+def test_a_command_that_uses_another_spark_than_airflow_says_so(conn_id, environ, told):
+    assert other_than_airflow(conn_id, environ) == told

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -53,6 +53,7 @@ class SparkBench:
         self._columns: dict[str, list[Column]] = {}
         self._ranges: dict[str, Mapping[str, Ranges]] = {}
         self._rows: dict[str, pa.Table] = {}
+        self._held_bytes = 0
 
     def promise(self, make: Callable[[], DataFrame]) -> str:
         """The name of a view that is made when a query first reads it: many are never read."""
@@ -91,7 +92,7 @@ class SparkBench:
         Few rows come here and go back as part of a plan: that is one job, Spark knows their number and sends them to
         every task, and their ranges are known.
         """
-        rows = fetch(frame) if self._small else None
+        rows = self.fetch(frame) if self._small else None
         if rows is None:
             frame = checkpointed(frame)
             if frame.isEmpty():
@@ -104,8 +105,16 @@ class SparkBench:
         self._views.append(name)
         return name
 
+    def fetch(
+        self, frame: DataFrame, most: int | None = None, also: Sequence[str] = (), *, counted: str | None = None
+    ) -> pa.Table | None:
+        """The rows of a frame in this process; None if they do not fit beside those that are here already."""
+        room = tuning().arrow_change_bytes - self._held_bytes
+        return fetch(frame, most, also, most_bytes=room, counted=counted)
+
     def give(self, rows: pa.Table) -> str:
         """Names rows of this process."""
+        self._held_bytes += rows.nbytes
         name = create_view(given_back(self._spark, rows))
         self._views.append(name)
         self._rows[name] = rows
@@ -117,6 +126,11 @@ class SparkBench:
         """Keep the rows of a view on Spark, if all there is to read is little: it will be read again and again."""
         if not self._ranged and view not in self._promised and view not in self._rows:
             checkpointed(self._spark.table(view)).createOrReplaceTempView(view)
+
+    @property
+    def session(self) -> SparkSession:
+        """Where it computes."""
+        return self._spark
 
     @property
     def small(self) -> bool:

@@ -12,8 +12,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from airflow_trickle.algebra.nodes import JoinKind
 from airflow_trickle.blocks import repeatable
 from airflow_trickle.blocks.aggregates import argument_of
+from airflow_trickle.blocks.bare_words import bare_words
 from airflow_trickle.blocks.check import selects
 from airflow_trickle.blocks.expressions import (
     folded,
@@ -201,7 +203,39 @@ def require_exact(context: Context, query: Query, scope: Scope) -> None:
     """
     repeatable.require_repeatable(context.blocks, query)
     for select in selects(context.blocks, query):
-        repeatable.refuse(why_inexact(Block(context, select, scope, {})), select)
+        block = Block(context, select, scope, {})
+        require_columns(block)
+        repeatable.refuse(why_inexact(block), select)
+
+
+def require_columns(block: Block) -> None:
+    """Refuses a SELECT with a word such as ``current_date`` or ``user`` that no column has for a name.
+
+    Spark takes it for a function then, with another answer at another time. A column of a query around it does not
+    count: Spark takes the function before that.
+    """
+    words = list(bare_words(block.context.blocks, block.select))
+    if not words:
+        return
+    columns: dict[int | None, set[str]] = {}
+    for word in words:
+        if word.join not in columns:
+            columns[word.join] = _columns_seen(block, word.join)
+        if word.name not in columns[word.join]:
+            raise NotInBlocks(word.why_function, word.offset)
+
+
+def _columns_seen(block: Block, join: int | None) -> set[str]:
+    """The folded names of the columns that a SELECT reads, or that the ON of one of its relations sees."""
+    bench = block.context.bench
+    if join is None:
+        sql = block.sql(all_of(block.count, Version.NEW), columns="*", grouped=False, filtered=False)
+        return {fold(column.name) for column in bench.columns(sql)} if block.count else set()
+    # A semi or anti join shows nothing of its right side to what follows.
+    hidden = (JoinKind.SEMI, JoinKind.ANTI)
+    seen = [at for at in range(join + 1) if at == join or block.select.sources[at].kind not in hidden]
+    texts = (f"SELECT * FROM {block.joins.source(at, Version.NEW)}" for at in seen)
+    return {fold(column.name) for text in texts for column in bench.columns(text)}
 
 
 # --- the change ------------------------------------------------------------------------------------

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from airflow_trickle.engine.fetch import fetch
 from airflow_trickle.engine.fixpoint.rows import Rows, is_few
 from airflow_trickle.engine.zset import RESERVED, WEIGHT
 from airflow_trickle.identifiers import quote
@@ -30,7 +29,7 @@ def add(rows: Rows, found: Sequence[str], rank: int) -> int:
     if is_few(rows.latest):
         # Each row once: that is a job of its own on Spark, and nothing for few rows here.
         alone = rows.latest <= _VERY_FEW and rows.is_plain
-        here = fetch(bench.frame(every if alone else sql))
+        here = bench.fetch(bench.frame(every if alone else sql))
         if here is not None:
             here = here.group_by(here.column_names).aggregate([]) if alone else here
             if not here.num_rows:
@@ -39,7 +38,7 @@ def add(rows: Rows, found: Sequence[str], rank: int) -> int:
             new = rows.is_new(here)
             if new is None:
                 sql = f"SELECT * FROM {quote(bench.give(here))}"
-                new = fetch(bench.frame(_unknown(rows, sql, few=True)))
+                new = bench.fetch(bench.frame(_unknown(rows, sql, few=True)))
             if new is not None:
                 rows.add_rows(new, rank)
                 return int(new.num_rows)

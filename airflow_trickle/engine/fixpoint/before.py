@@ -118,8 +118,8 @@ class Before:
         base = bench.promise(lambda: bench.frame(every))
         return Bag(self.session, bench, member, rows.columns, base, rows.lines)
 
-    def lines_here(self, lines: Lines | None) -> pa.Table | None:
-        """The lines of a member in this process, if they are known."""
+    def lines_here(self, lines: Lines | None, most_bytes: int) -> pa.Table | None:
+        """The lines of a member in this process, if they are known and take no more bytes than that."""
         if lines is None:
             return None
-        return lines.here(self.table(self.run.step.tables[0].identifier).io)
+        return lines.here(self.table(self.run.step.tables[0].identifier).io, most_bytes)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from airflow_trickle.blocks.shapes import NotInBlocks
 from airflow_trickle.engine.delta.bench import SparkBench
 from airflow_trickle.engine.delta.context import Column, Views
+from airflow_trickle.engine.failures import translate
 from airflow_trickle.engine.fixpoint.rules import Member, Rule
 from airflow_trickle.engine.fixpoint.sql import RuleSql, World, written_names
 from airflow_trickle.errors import RefreshFailed
@@ -22,6 +24,7 @@ def find_columns(
 
     Raises:
         RefreshFailed: a member has no part to begin with, or its types grow for ever.
+        QueryRejected: Spark does not accept the query of a member.
     """
     known: dict[str, list[Column]] = {}
     for _ in range(_ROUNDS):
@@ -59,8 +62,14 @@ def _columns(
 ) -> list[Column] | None:
     if not rules:
         return None
-    texts = [RuleSql(rule, world, views, keys).whole() for rule in rules]
-    found = bench.columns(" UNION ALL ".join(f"SELECT * FROM ({text})" for text in texts))
+    try:
+        texts = [RuleSql(rule, world, views, keys).whole() for rule in rules]
+        found = bench.columns(" UNION ALL ".join(f"SELECT * FROM ({text})" for text in texts))
+    except NotInBlocks as error:
+        # There is no other way to find the columns: what Spark does not accept is the query itself.
+        if not isinstance(error.__cause__, Exception):
+            raise
+        raise translate(error.__cause__, member.text.step, "") from error.__cause__
     names = _names(member) or [column.name for column in found]
     if len(names) != len(found):
         raise RefreshFailed(f"{member.name} has {len(names)} names for {len(found)} columns.")

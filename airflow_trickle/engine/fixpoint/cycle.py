@@ -24,6 +24,7 @@ from airflow_trickle.engine.identity import require_identity
 from airflow_trickle.engine.phases import Phase, Phases
 from airflow_trickle.engine.publishing import AT_ONCE, Publishing
 from airflow_trickle.engine.record import Refresh, note_waiting, outcome_of
+from airflow_trickle.engine.unreadable import require_readable_inputs
 from airflow_trickle.errors import NonConvergence
 from airflow_trickle.lakehouse import staging as stagings
 from airflow_trickle.lakehouse.catalog import Lakehouse
@@ -115,7 +116,10 @@ def _session(run: UnitRun, decision: UnitDecision) -> Iterator[SparkSession]:
     for table in run.step.tables:
         require_identity(table, run.spark)
     target = next(iter(decision.tables.values())).target
-    size = sum(input_at(run.lake, name, version).size for name, version in target.inputs.items())
+    inputs = {name: input_at(run.lake, name, version) for name, version in target.inputs.items()}
+    for table in run.step.tables:
+        require_readable_inputs(table, inputs)
+    size = sum(one.size for one in inputs.values())
     # Plans inside a loop are small and many: what adapting them costs is more than what it gains.
     settings = {**loop_conf(size), "spark.sql.adaptive.enabled": "false"}
     own = {key: value for table in run.step.tables for key, value in table.spark_conf.items()}

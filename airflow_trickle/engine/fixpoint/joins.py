@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from airflow_trickle.engine.budget import widest_row
 from airflow_trickle.tuning import tuning
 
 
@@ -58,10 +59,14 @@ def _pair(one: pa.Table, other: pa.Table, keys: list[str], needed: set[str]) -> 
     # The right one is put into a hash table, and the left one runs past it.
     small, large = sorted((one, other), key=lambda table: table.num_rows)
     shown = [name for name in dict.fromkeys([*large.column_names, *small.column_names]) if name in needed]
-    at_once = tuning().arrow_join_slice_rows
-    slices = -(-_size(large, small, keys) // at_once)
+    limits = tuning()
+    width = max(1, widest_row(large, small))
+    at_once = max(1, min(limits.arrow_join_slice_rows, limits.arrow_fixpoint_bytes // width))
+    slices = -(-_size(large, small, keys, at_once) // at_once)
     if slices <= 1:
         return large.join(small, keys, join_type="inner").select(shown)
+    if slices > large.num_rows:
+        raise NotNear  # one row alone has more partners than fit
     found: list[pa.Table] = []
     each = -(-large.num_rows // slices)
     for begin in range(0, large.num_rows, each):
@@ -69,14 +74,14 @@ def _pair(one: pa.Table, other: pa.Table, keys: list[str], needed: set[str]) -> 
         found.append(distinct(part))
         if sum(table.num_rows for table in found) > at_once:
             found = [distinct(pa.concat_tables(found))]
-            if found[0].num_rows > tuning().arrow_join_rows:
+            if found[0].num_rows > limits.arrow_join_rows or found[0].nbytes > limits.arrow_fixpoint_bytes:
                 raise NotNear
     return distinct(pa.concat_tables(found))
 
 
-def _size(large: pa.Table, small: pa.Table, keys: list[str]) -> int:
+def _size(large: pa.Table, small: pa.Table, keys: list[str], at_once: int) -> int:
     """How many rows a join gives; only counted if it might be many."""
-    if large.num_rows * small.num_rows <= tuning().arrow_join_slice_rows:
+    if large.num_rows * small.num_rows <= at_once:
         return 0
     counts = small.select(keys).group_by(keys).aggregate([([], "count_all")])
     matched = large.select(keys).join(counts, keys, join_type="inner")

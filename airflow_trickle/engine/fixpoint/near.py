@@ -7,9 +7,11 @@ rules without members, and gets the result to publish it. When the rows become t
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -22,6 +24,8 @@ from airflow_trickle.engine.fixpoint.near_rows import RANK, NearRows
 from airflow_trickle.engine.fixpoint.retract import TooManyGone, too_many
 from airflow_trickle.identifiers import quote
 from airflow_trickle.tuning import tuning
+
+log = logging.getLogger("airflow_trickle")
 
 
 @dataclass
@@ -56,20 +60,53 @@ class NearMachine:
             seeds = {key: outside.computed(key) for key in self.rows}
             outside.read_tables()
             for key, rules in self.rules.items():
-                seeds[key] += [self._given(rule, map(self._state, rule.atoms)) for rule in rules if not rule.members]
+                more = (self._given(rule, map(self._state, rule.atoms)) for rule in rules if not rule.members)
+                seeds[key] = self._gathered(chain(seeds[key], more))
             return self.derive(seeds)
         gained, lost = outside.moved_elsewhere(change)
         changes = outside.changes(change)
         outside.read_tables()
-        for key, found in self._lost(changes):
-            lost.setdefault(key, []).append(found)
+        self._gather(lost, self._lost(changes))
         if any(one.num_rows for those in lost.values() for one in those):
             # Later it would be too late to leave it to Spark.
             self.given_elsewhere = outside.given()
             self.retract(lost)
-        for key, found in (*self._gained(changes), *self._derivable_again()):
-            gained.setdefault(key, []).append(found)
+        self._gather(gained, chain(self._gained(changes), self._derivable_again()))
         return self.derive(gained)
+
+    # --- memory ------------------------------------------------------------------------------------
+
+    @property
+    def _room(self) -> int:
+        """How many bytes are left for what a pass finds."""
+        held = self.outside.nbytes + sum(
+            int(one.nbytes) for one in (*self.rows.values(), *self.given_elsewhere.values())
+        )
+        return tuning().arrow_fixpoint_bytes - held
+
+    def _gathered(self, tables: Iterable[pa.Table]) -> list[pa.Table]:
+        """Tables that are computed one by one, as long as all that is here fits.
+
+        Raises:
+            NotNear: it does not.
+        """
+        found, room = [], self._room
+        for one in tables:
+            room -= one.nbytes
+            if room < 0:
+                raise NotNear
+            if one.num_rows:
+                found.append(one)
+        return found
+
+    def _gather(self, into: dict[str, list[pa.Table]], tables: Iterable[tuple[str, pa.Table]]) -> None:
+        """The same for tables of several members, put to those that there are already."""
+        room = self._room - sum(one.nbytes for those in into.values() for one in those)
+        for key, one in tables:
+            room -= one.nbytes
+            if room < 0:
+                raise NotNear
+            into.setdefault(key, []).append(one)
 
     # --- joins -------------------------------------------------------------------------------------
 
@@ -200,7 +237,7 @@ class NearMachine:
             for key, rows in self.rows.items():
                 read = dict(machine.consumed.get(key, {}))
                 try:
-                    found = [one for one in (*first.get(key, ()), *self._following(key)) if one.num_rows]
+                    found = self._gathered(chain(first.get(key, ()), self._following(key)))
                     counts[rows.name] = self._add(rows, found) if found else 0
                 except NotNear:
                     machine.consumed[key] = read
@@ -214,7 +251,7 @@ class NearMachine:
             if machine.is_due():
                 self.give_back()
                 machine.after_pass()
-            if sum(rows.size for rows in self.rows.values()) > tuning().arrow_fixpoint_rows:
+            if sum(rows.size for rows in self.rows.values()) > tuning().arrow_fixpoint_rows or self._room < 0:
                 return self._left_to_spark({})
         self.give_back()
         for rows in self.rows.values():
@@ -222,6 +259,7 @@ class NearMachine:
         return None
 
     def _left_to_spark(self, seeds: Mapping[str, Sequence[pa.Table]]) -> dict[str, list[str]]:
+        log.info("The rows of the cycle no longer fit into the worker process, so Spark goes on with them.")
         self.give_back()
         sqls = {}
         for key, those in seeds.items():
@@ -268,13 +306,13 @@ def _columns(found: pa.Table, output: Sequence[int]) -> pa.Table:
 
 
 def near_machine(
-    machine: Machine, lines: Callable[[str], pa.Table | None], rows_outside: int | None
+    machine: Machine, lines: Callable[[str, int], pa.Table | None], rows_outside: int | None
 ) -> NearMachine | None:
     """The same machine with all rows in this process; None if its rules are more than joins, or there is too much.
 
     Args:
         machine: Not yet begun.
-        lines: The rows of a member before, with their ranks; None if they are not known.
+        lines: The rows of a member before, with their ranks; None if they are not known or take more bytes than that.
         rows_outside: How many rows the tables outside have, if that is known.
     """
     most = tuning().arrow_fixpoint_input_rows
@@ -286,12 +324,14 @@ def near_machine(
     if told is None:
         return None
     rules, others = told
-    here = {}
+    here: dict[str, NearRows] = {}
+    most_bytes = tuning().arrow_fixpoint_bytes
     for key, rows in machine.rows.items():
-        before = lines(key) if rows.base is not None else None
+        room = most_bytes - sum(other.nbytes for other in here.values())
+        before = lines(key, room) if rows.base is not None else None
         if rows.base is not None and before is None:
             return None
         here[key] = NearRows(rows, before)
     if any(column.null_count for rows in here.values() for column in rows.now.columns):
         return None
-    return NearMachine(machine, rules, here, Outside(machine, rules, others, here, most))
+    return NearMachine(machine, rules, here, Outside(machine, rules, others, here, most, most_bytes))

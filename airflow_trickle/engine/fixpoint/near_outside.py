@@ -37,6 +37,7 @@ class Outside:
         others: By member: its other rules, which read no members.
         rows: By member: its rows.
         most: So many rows are brought here at once.
+        most_bytes: So many bytes of them are held here.
     """
 
     machine: Machine
@@ -44,6 +45,7 @@ class Outside:
     others: Mapping[str, Sequence[Rule]]
     rows: Mapping[str, NearRows]
     most: int
+    most_bytes: int
     #: What was read of tables and of their changes, by view and columns.
     _read: dict[tuple[str, tuple[str, ...]], pa.Table] = field(default_factory=dict)
 
@@ -55,11 +57,17 @@ class Outside:
         return [rows.taken(self._fetched(f"SELECT DISTINCT {listed} FROM ({sql})")) for sql in sqls]
 
     def _fetched(self, sql: str) -> pa.Table:
-        found = fetch(self.machine.bench.frame(sql), self.most)
+        members = sum(rows.nbytes for rows in self.rows.values())
+        found = fetch(self.machine.bench.frame(sql), self.most, most_bytes=self.most_bytes - members - self.nbytes)
         if found is None:
             raise NotNear
         _refuse_nulls(found)
         return found
+
+    @property
+    def nbytes(self) -> int:
+        """How many bytes was read here takes."""
+        return sum(rows.nbytes for rows in self._read.values())
 
     def read_tables(self) -> None:
         """Read all tables outside that rules read here."""

@@ -15,6 +15,8 @@ from airflow_trickle.tuning import tuning
 
 #: The column of ranks.
 RANK = "rank"
+#: Wide rows do not travel with queries either.
+_TRAVELLING_BYTES = 4 * 1024**2
 _ARROW = {
     "tinyint": pa.int8(),
     "smallint": pa.int16(),
@@ -43,6 +45,7 @@ class NearRows:
     _pieces: list[pa.Table] = field(default_factory=list)
     #: What came with each step, by rank.
     _came: list[tuple[int, pa.Table]] = field(default_factory=list)
+    _came_bytes: int = 0
     _given: int = 0
     _gone_given: int = 0
 
@@ -82,6 +85,11 @@ class NearRows:
         return sum(piece.num_rows for piece in self._pieces)
 
     @property
+    def nbytes(self) -> int:
+        """How many bytes all of it takes here."""
+        return self._came_bytes + sum(int(piece.nbytes) for piece in (*self._pieces, *self.gone))
+
+    @property
     def now(self) -> pa.Table:
         """All rows with their ranks."""
         return pa.concat_tables(self._pieces) if self._pieces else self.schema.empty_table()
@@ -114,6 +122,7 @@ class NearRows:
             ranked = new.append_column(RANK, pa.repeat(pa.scalar(rank, pa.int64()), new.num_rows))
             ranked = ranked.cast(self.schema).combine_chunks()
             self._came.append((rank, ranked))
+            self._came_bytes += ranked.nbytes
             self._pieces.append(ranked)
             while len(self._pieces) > 1 and self._pieces[-2].num_rows <= 2 * self._pieces[-1].num_rows:
                 last = self._pieces.pop()
@@ -156,7 +165,10 @@ class NearRows:
         gone = pa.concat_tables([self.schema.empty_table(), *self.gone])
         came = pa.concat_tables([self.schema.empty_table(), *(one for _, one in self._came)])
         self.rows.gone_lines = gone.rename_columns([*self.names, WEIGHT])
-        if gone.num_rows + came.num_rows > tuning().arrow_change_rows:
+        limits = tuning()
+        if gone.num_rows + came.num_rows > limits.arrow_change_rows:
+            return
+        if gone.nbytes + came.nbytes > limits.arrow_change_bytes:
             return
         # What went and came again is as it was, but for its rank.
         parts = ((without(came, gone, self.keys), 1), (without(gone, came, self.keys), -1))
@@ -168,6 +180,6 @@ class NearRows:
 
     def view(self, rows: pa.Table) -> str:
         """The name of rows of this process on Spark."""
-        if rows.num_rows <= TRAVELLING:
+        if rows.num_rows <= TRAVELLING and rows.nbytes <= _TRAVELLING_BYTES:
             return self.rows.bench.give(rows)
         return self.rows.named(given_back(self.rows.spark, rows).localCheckpoint(eager=True))

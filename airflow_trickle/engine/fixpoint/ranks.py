@@ -8,6 +8,7 @@ next refresh that takes something away begins from nothing and makes them anew.
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -16,10 +17,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyiceberg.io import FileIO
 
-from airflow_trickle.engine.fetch import empty, fetch
+from airflow_trickle.engine.budget import Meter, left_to_spark
+from airflow_trickle.engine.fetch import empty
 from airflow_trickle.engine.fixpoint.counted import Bag
 from airflow_trickle.engine.fixpoint.rows import Rows
-from airflow_trickle.engine.zset import RESERVED, WEIGHT
+from airflow_trickle.engine.zset import RESERVED, WEIGHT, checkpointed
 from airflow_trickle.identifiers import quote
 from airflow_trickle.lakehouse.files import exists, list_files, make_durable, spark_path, spark_pattern
 from airflow_trickle.lakehouse.staging import Staging
@@ -59,27 +61,35 @@ class Lines:
             same = one if same is None else same & one
         return lines.join(gone, same, "left_anti")
 
-    def here(self, io: FileIO) -> pa.Table:
-        """The lines in this process, where none of their values is NULL."""
+    def here(self, io: FileIO, most_bytes: int) -> pa.Table | None:
+        """The lines in this process, where none of their values is NULL; None if they take more bytes than that."""
         names = [column["name"] for column in self.columns["fields"]]
-        lines, gone = _read_here(io, self.files, names), _read_here(io, self.gone, names)
-        if lines is None:
+        meter = Meter(sys.maxsize, most_bytes)
+        lines, gone = _read_here(io, self.files, names, meter), _read_here(io, self.gone, names, meter)
+        if lines is None or gone is None:
+            left_to_spark("The rows of a cycle", meter)
+            return None
+        if not lines.num_rows:
             return pa.table({name: pa.nulls(0) for name in names})
-        if gone is None:
+        if not gone.num_rows:
             return lines
         # What a query calls SMALLINT, a table calls INT from its second refresh on.
         both = pa.unify_schemas([lines.schema, gone.schema], promote_options="permissive")
         return lines.cast(both).join(gone.cast(both), names, join_type="left anti")
 
 
-def _read_here(io: FileIO, files: tuple[str, ...], names: list[str]) -> pa.Table | None:
-    found = []
+def _read_here(io: FileIO, files: tuple[str, ...], names: list[str], meter: Meter) -> pa.Table | None:
+    """The rows of some files; None as soon as they do not fit."""
+    found: list[pa.Table] = []
     for file in files:
         with io.new_input(file).open() as stream:
-            found.append(pq.ParquetFile(stream).read(columns=names).select(names))
+            for batch in pq.ParquetFile(stream).iter_batches(columns=names):
+                if not meter.takes(batch):
+                    return None
+                found.append(pa.Table.from_batches([batch]).select(names))
     # Whether a column may hold NULLs differs from file to file.
     plain = [one.cast(pa.schema([field.with_nullable(True) for field in one.schema])) for one in found]
-    return pa.concat_tables(plain, promote_options="permissive") if plain else None
+    return pa.concat_tables(plain, promote_options="permissive") if plain else pa.table({})
 
 
 def _read(spark: SparkSession, struct: Any, files: tuple[str, ...]) -> DataFrame:
@@ -168,7 +178,7 @@ def write_lines(rows: Rows, before: Lines | None, staging: Staging, number: int,
     files = len(before.files) + len(before.gone) if before is not None else 0
     if before is not None and (files >= tuning().aux_state_files or _too_many(before, gone)):
         every = " UNION ALL ".join([rows.held(), *parts])
-        left = before.count - (gone.num_rows if gone is not None else 0)
+        left = before.count - (gone.count if gone is not None else 0)
         return _whole(rows, rows.bench.frame(every), f"{folder}-all", io, left)
     if not parts:
         columns = before.columns if before is not None else rows.bench.frame(_no_lines(rows)).schema.jsonValue()
@@ -177,7 +187,7 @@ def write_lines(rows: Rows, before: Lines | None, staging: Staging, number: int,
         more = _added(rows, parts, folder, io)
     if before is None:
         return Lines(more[0], (), more[1], more[2])
-    lost, lost_count = ((), 0) if gone is None else (_write_rows(gone, f"{folder}-gone", io), gone.num_rows)
+    lost, lost_count = ((), 0) if gone is None else (gone.written(f"{folder}-gone", io), gone.count)
     return Lines(
         (*before.files, *more[0]),
         (*before.gone, *lost),
@@ -202,7 +212,7 @@ def write_counts(bag: Bag, before: Lines | None, staging: Staging, number: int, 
         net = bag.added_up(f"SELECT {listed} FROM {quote(str(bag.lines))} UNION ALL SELECT {listed} FROM ({net})")
         before = None
     frame = bag.bench.frame(f"SELECT {listed} FROM ({net})")
-    here = fetch(frame)
+    here = bag.bench.fetch(frame)
     columns = frame.schema.jsonValue()
     files = _write_rows(here, folder, io) if here is not None else _files(frame, folder, io)
     return Lines((*(before.files if before is not None else ()), *files), (), columns, 0)
@@ -212,22 +222,41 @@ def _no_lines(rows: Rows) -> str:
     return f"SELECT *, CAST(0 AS BIGINT) AS {WEIGHT} FROM ({rows.empty()})"
 
 
-def _too_many(before: Lines, gone: pa.Table | None) -> bool:
-    count = before.gone_count + (gone.num_rows if gone is not None else 0)
+@dataclass(frozen=True)
+class _Gone:
+    """Lines that are gone, in this process or on Spark, and how many."""
+
+    lines: pa.Table | DataFrame
+    count: int
+
+    def written(self, folder: str, io: FileIO) -> tuple[str, ...]:
+        """The files that they were written to."""
+        if isinstance(self.lines, pa.Table):
+            return _write_rows(self.lines, folder, io)
+        return _files(self.lines, folder, io) if self.count else ()
+
+
+def _too_many(before: Lines, gone: _Gone | None) -> bool:
+    count = before.gone_count + (gone.count if gone is not None else 0)
     return count > 1000 and count > _MOST_GONE * before.count
 
 
-def _gone_lines(rows: Rows) -> pa.Table:
+def _gone_lines(rows: Rows) -> _Gone:
     """The lines of the rows of before that went."""
     if rows.gone_lines is not None:
-        return rows.gone_lines
+        return _Gone(rows.gone_lines, rows.gone_lines.num_rows)
     went = " UNION ALL ".join(f"SELECT {', '.join(rows.names)} FROM {quote(view)}" for view in rows.gone)
     line, g = f"{RESERVED}l", f"{RESERVED}g"
     listed = ", ".join(f"{line}.{name}" for name in [*rows.names, WEIGHT])
-    return rows.bench.frame(
+    frame = rows.bench.frame(
         f"SELECT {listed} FROM {quote(str(rows.lines))} AS {line} "
         f"WHERE EXISTS (SELECT 1 FROM ({went}) AS {g} WHERE {rows.same(line, g)})"
-    ).toArrow()
+    )
+    here = rows.bench.fetch(frame)
+    if here is not None:
+        return _Gone(here, here.num_rows)
+    kept = checkpointed(frame)
+    return _Gone(kept, kept.count())
 
 
 def _added(rows: Rows, parts: list[str], folder: str, io: FileIO) -> tuple[tuple[str, ...], Mapping[str, Any], int]:

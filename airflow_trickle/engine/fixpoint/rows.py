@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from airflow_trickle.engine.delta.bench import SparkBench
 from airflow_trickle.engine.delta.context import Column
-from airflow_trickle.engine.fetch import fetch, given_back
+from airflow_trickle.engine.fetch import given_back
 from airflow_trickle.engine.fixpoint.rules import Member
 from airflow_trickle.engine.inputs import create_view
 from airflow_trickle.engine.zset import RESERVED, WEIGHT, checkpointed
@@ -77,6 +77,7 @@ class Rows:
     #: The lines of rows of before that went, if they are known here.
     gone_lines: pa.Table | None = None
     _seen: set[tuple[Any, ...]] | None = None
+    _seen_bytes: int = 0
     #: How often it was asked which rows are new.
     _asked: int = 0
 
@@ -177,7 +178,8 @@ class Rows:
             self._remember()
         if self._seen is None:
             return None
-        if len(self._seen) + rows.num_rows > _REMEMBERED:
+        too_large = self._seen_bytes + rows.nbytes > tuning().arrow_change_bytes
+        if len(self._seen) + rows.num_rows > _REMEMBERED or too_large:
             self._seen = None
             return None
         seen = self._seen
@@ -190,9 +192,10 @@ class Rows:
 
     def _remember(self) -> None:
         """Bring few rows here once, instead of asking Spark with every pass."""
-        every = fetch(self.bench.frame(self.now()), _REMEMBERED) if self.is_plain else None
+        every = self.bench.fetch(self.bench.frame(self.now()), _REMEMBERED) if self.is_plain else None
         if every is not None:
             self._seen = set(zip(*(column.to_pylist() for column in every.columns), strict=True))
+            self._seen_bytes = every.nbytes
 
     def add_rows(self, rows: pa.Table, rank: int) -> None:
         """Rows of this process that came."""
@@ -201,6 +204,7 @@ class Rows:
             return
         if self._seen is not None:
             self._seen.update(zip(*(column.to_pylist() for column in rows.columns), strict=True))
+            self._seen_bytes += rows.nbytes
         ranked = rows.append_column(WEIGHT, pa.repeat(pa.scalar(rank, pa.int64()), rows.num_rows))
         self.parts.append(Part(self.bench.give(ranked), rank, rank, rows.num_rows, ranked))
         self._fold()

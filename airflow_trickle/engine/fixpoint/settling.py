@@ -93,7 +93,7 @@ class Settling:
         if not all(name.isascii() for name in names):
             # Spark and Python differ in which other letters are the same but for their case.
             return None
-        return near_machine(machine, lambda key: self.before.lines_here(lines.get(key)), self.rows_in)
+        return near_machine(machine, lambda key, room: self.before.lines_here(lines.get(key), room), self.rows_in)
 
 
 def go_on_behind(passes: Sequence[Iteration]) -> None:

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from airflow_trickle.blocks.bare_words import bare_words
+from airflow_trickle.blocks.check import selects
 from airflow_trickle.blocks.shapes import NotInBlocks
 from airflow_trickle.engine.choose import LOOKED_AT, why_not_retract
 from airflow_trickle.engine.delta.bench import SparkBench
@@ -33,7 +35,9 @@ from airflow_trickle.engine.fixpoint.unit import UnitRun
 from airflow_trickle.engine.full import Input, input_at
 from airflow_trickle.engine.states import changed_inputs, present, states_of
 from airflow_trickle.errors import NonConvergence
+from airflow_trickle.identifiers import fold
 from airflow_trickle.lakehouse.deletes import total_size
+from airflow_trickle.lakehouse.snapshots import schema_of
 from airflow_trickle.lakehouse.state import read_history
 from airflow_trickle.results import Iteration, Mode
 
@@ -99,6 +103,7 @@ class Solver:
             if not self.decision.from_changes:
                 return self._from_nothing("")
             always = [table.reason for table in self.run.step.tables if table.mode == Mode.FULL.value]
+            always += self._functions()
             if always:
                 return self._from_nothing(always[0])
             found = self.point.found
@@ -111,6 +116,18 @@ class Solver:
                 return self._from_nothing(f"from nothing because {error}")
         except NotSettled:
             raise self._not_settled() from None
+
+    def _functions(self) -> list[str]:
+        """Words of the queries that would be columns if anything had such ones, and so are functions."""
+        schemas = [schema_of(one.table, one.version) for one in self.inputs.values()]
+        known = {fold(column.name) for schema in schemas for column in schema.fields}
+        words = (
+            word
+            for text in self.system.texts.values()
+            for select in selects(text.blocks, text.query)
+            for word in bare_words(text.blocks, select)
+        )
+        return [word.why_function for word in words if word.name not in known]
 
     @cached_property
     def inputs(self) -> dict[str, Input]:

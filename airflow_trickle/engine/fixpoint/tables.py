@@ -151,13 +151,13 @@ class TableChanges:
         bench, places = self.solution.bench, (FILE, POSITION) if placed else ()
         rows = shaped(weighted, target, *(F.col(name) for name in (WEIGHT, *places)))
         with understood():
-            small = fetched(rows, published.columns, placed=placed, net=net) if bench.small else None
+            small = fetched(bench, rows, published.columns, placed=placed, net=net) if bench.small else None
         if small is not None:
             return find_places(bench, small, str(published.placed), target) if small.rows.num_rows else None
         large = netted(rows.drop(*places))
         return large if large.inserted or large.deleted else None
 
-    def _placed(self, net: pa.Table, target: Target, published: Published) -> SmallChange | None:
+    def _placed(self, net: pa.Table, target: Target, published: Published) -> SmallChange | Difference | None:
         """A change that is known here already, with where the rows stand that go."""
         if not net.num_rows:
             return None

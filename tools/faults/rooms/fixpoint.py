@@ -54,8 +54,8 @@ FIXPOINT: tuple[Fault, ...] = (
         "nothing-is-derived-again",
         "a row that went is not derived again in another way",
         "near.py",
-        "for key, found in (*self._gained(changes), *self._derivable_again()):",
-        "for key, found in self._gained(changes):",
+        "self._gather(gained, chain(self._gained(changes), self._derivable_again()))",
+        "self._gather(gained, self._gained(changes))",
     ),
     _FIXPOINT.fault(
         "cycle-settles-one-pass-early",

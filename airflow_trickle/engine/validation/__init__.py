@@ -1,0 +1,1 @@
+"""Checking the queries of stream tables against the columns of the catalog, before anything is refreshed."""
