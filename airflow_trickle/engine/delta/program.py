@@ -15,12 +15,21 @@ from airflow_trickle.blocks.shapes import (
     SetOperation,
     Span,
 )
-from airflow_trickle.engine.delta.context import Change, Context, Published, Scope, Tallies, Version, Views, replaced
+from airflow_trickle.engine.delta.context import (
+    Change,
+    Context,
+    Published,
+    Scope,
+    Tallies,
+    Version,
+    Views,
+    named,
+    replaced,
+)
 from airflow_trickle.engine.delta.groups import calls_of, change_of_groups, is_grouped, require_columns, require_exact
 from airflow_trickle.engine.delta.selects import Block
 from airflow_trickle.engine.delta.sets import change_of_distinct, change_of_set, gain_of_distinct, union_all
 from airflow_trickle.engine.delta.terms import all_of
-from airflow_trickle.engine.zset import RESERVED, WEIGHT
 
 
 def change_of(context: Context, query: Query, published: Published) -> Change | None:
@@ -88,24 +97,17 @@ def cte_views(context: Context, cte: CteBlock, scope: Scope) -> Views:
     """The states of a CTE; its change is computed once."""
     if cte.query.span.start in context.known:
         return context.known[cte.query.span.start]
-    new = context.bench.view(_named(context.render(cte.query, Version.NEW, scope), cte.columns), f"{cte.name} after")
+    new = context.bench.view(named(context.render(cte.query, Version.NEW, scope), cte.columns), f"{cte.name} after")
     if not context.reads_change(cte.query, scope):
         return Views(new, new, None)
     delta = _query(context, cte.query, scope)
     kept = None
     if delta is not None:
-        kept = context.bench.keep(_named(delta.sql, cte.columns, weight=True), f"the change of {cte.name}")
+        kept = context.bench.keep(named(delta.sql, cte.columns, weight=True), f"the change of {cte.name}")
     if kept is None:
         return Views(new, new, None)
-    old = context.bench.view(_named(context.render(cte.query, Version.OLD, scope), cte.columns), f"{cte.name} before")
+    old = context.bench.view(named(context.render(cte.query, Version.OLD, scope), cte.columns), f"{cte.name} before")
     return Views(old, new, kept)
-
-
-def _named(sql: str, columns: str, *, weight: bool = False) -> str:
-    if not columns:
-        return sql
-    names = f"{columns}, {WEIGHT}" if weight else columns
-    return f"SELECT * FROM ({sql}) AS {RESERVED}q({names})"
 
 
 def _body(context: Context, body: Body, scope: Scope, published: Published | None) -> Change | None:
