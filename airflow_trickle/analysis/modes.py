@@ -11,6 +11,7 @@ from airflow_trickle.algebra.references import ParsedQuery
 from airflow_trickle.algebra.survey import Doubt
 from airflow_trickle.analysis.monotonicity import self_reference
 from airflow_trickle.blocks.check import checked
+from airflow_trickle.blocks.refusals import require_refreshable
 from airflow_trickle.blocks.repeatable import require_repeatable_inside
 from airflow_trickle.blocks.shapes import NotInBlocks
 
@@ -78,6 +79,7 @@ def obstacles_of_query(query: ParsedQuery) -> tuple[Obstacle, ...]:
         return ()
     try:
         require_repeatable_inside(blocks, parts)
+        require_refreshable(blocks, parts)
     except NotInBlocks as error:
         return (Obstacle(error.offset, error.why, in_cycles=False),)
     return ()

@@ -17,6 +17,7 @@ _FUNCTIONS_TOO = frozenset(
     {"CURRENT_DATE", "CURRENT_TIME", "CURRENT_TIMESTAMP", "CURRENT_USER", "GROUPING__ID", "SESSION_USER", "USER"}
 )
 _BEFORE_STARS = {TokenType.L_PAREN, TokenType.COMMA, TokenType.DOT}
+_OF_ALL_ROWS = (TokenType.L_PAREN, TokenType.STAR, TokenType.R_PAREN)
 
 
 def folded(blocks: Blocks, span: Span) -> str:
@@ -54,7 +55,10 @@ def position_in(blocks: Blocks, span: Span) -> int | None:
 
 
 def star_in_call(blocks: Blocks, spans: Iterable[Span | None]) -> int | None:
-    """Where a star stands for all columns inside a function, as in struct(*) or hash(k, t.*); not in other queries."""
+    """Where a star stands for all columns inside a function, as in struct(*) or hash(k, t.*); not in other queries.
+
+    In count(*) it stands for a row, whatever its columns.
+    """
     for span in spans:
         if span is None:
             continue
@@ -62,6 +66,9 @@ def star_in_call(blocks: Blocks, spans: Iterable[Span | None]) -> int | None:
         while not cursor.done:
             if cursor.kind is TokenType.L_PAREN and cursor.peek(1) in QUERY_STARTS:
                 cursor.skip_one()  # has rows of its own
+                continue
+            if cursor.word() == "COUNT" and (cursor.peek(1), cursor.peek(2), cursor.peek(3)) == _OF_ALL_ROWS:
+                cursor.at += 4
                 continue
             if cursor.kind in _BEFORE_STARS and cursor.peek(1) is TokenType.STAR:
                 return cursor.tokens[cursor.at].start

@@ -21,6 +21,10 @@ FIXED_MEANING: Mapping[str, str] = {
     "spark.sql.orderByOrdinal": "true",
     "spark.sql.groupByAliases": "true",
     "spark.sql.legacy.setopsPrecedence.enabled": "false",
+    # A CTE hides those of its name around it.
+    "spark.sql.legacy.ctePrecedencePolicy": "CORRECTED",
+    # TIMESTAMP in our own texts is an instant; as a local time, two of them would be one when a clock is put back.
+    "spark.sql.timestampType": "TIMESTAMP_LTZ",
     "spark.sql.legacy.parquet.nanosAsLong": "false",
 }
 

@@ -44,10 +44,13 @@ def session_settings(wanted: Mapping[str, str]) -> dict[str, str]:
     >>> session_settings({"spark.sql.files.ignoreCorruptFiles": "true"})["spark.sql.files.ignoreCorruptFiles"]
     'false'
     """
-    return {**SESSION_SETTINGS, **{key: value for key, value in wanted.items() if _may_be_set(key)}}
+    return {**SESSION_SETTINGS, **{key: value for key, value in wanted.items() if _may_be_set(key, value)}}
 
 
-def _may_be_set(key: str) -> bool:
+def _may_be_set(key: str, value: str) -> bool:
+    # What decides rows is written down beside them; what looks like a secret cannot be, so it decides nothing.
+    if may_decide_meaning(key) and looks_secret(key, value):
+        return False
     return key in CHOSEN_MEANING or key not in {*SESSION_SETTINGS, *NEVER_SET}
 
 
@@ -57,12 +60,7 @@ def chosen_settings(wanted: Mapping[str, str]) -> dict[str, str]:
     >>> chosen_settings({"spark.executor.memory": "4g", "spark.sql.session.timeZone": "Europe/Berlin"})
     {'spark.sql.session.timeZone': 'Europe/Berlin'}
     """
-    return {
-        key: value
-        for key, value in sorted(wanted.items())
-        # They are written down beside the rows: nothing that looks like a secret.
-        if may_decide_meaning(key) and _may_be_set(key) and not looks_secret(key, value)
-    }
+    return {key: value for key, value in sorted(wanted.items()) if may_decide_meaning(key) and _may_be_set(key, value)}
 
 
 #: Of an application that is submitted, as long as the connection does not say otherwise.
@@ -78,7 +76,7 @@ _APPLICATION_DEFAULTS: Mapping[str, str] = {
 
 def application_settings(wanted: Mapping[str, str]) -> dict[str, str]:
     """The settings of an application with those a connection asks for; what keeps rows right cannot be changed."""
-    return {**_APPLICATION_DEFAULTS, **{key: value for key, value in wanted.items() if _may_be_set(key)}}
+    return {**_APPLICATION_DEFAULTS, **{key: value for key, value in wanted.items() if _may_be_set(key, value)}}
 
 
 #: Settings of the embedded server that a user's spark-defaults.conf may change.

@@ -297,3 +297,44 @@ def test_what_may_come_out_otherwise_inside_a_query_is_seen_in_its_text(text, wh
 )
 def test_the_outermost_select_may_number_rows_and_end_in_limit(text):
     assert obstacles_of_query(parse_query(text)) == ()
+
+
+@pytest.mark.parametrize(
+    ("query", "why"),
+    [
+        ("SELECT a, to_json(struct(*)) AS j FROM t", "a star inside a function"),
+        ("SELECT x.a FROM (SELECT hash(t.*) AS a FROM t) AS x", "a star inside a function"),
+        ("SELECT t.b FROM t RIGHT JOIN u USING (a)", "USING of a right join"),
+        ("WITH q AS (SELECT t.b FROM t FULL JOIN u USING (a)) SELECT b FROM q", "USING of a full join"),
+        ("SELECT *, count(*) AS n FROM t GROUP BY ALL", "GROUP BY ALL with a star"),
+        ("SELECT t.*, a, count(*) AS n FROM t GROUP BY 2", "GROUP BY a position behind a star"),
+        ("SELECT t.b FROM t RIGHT JOIN u ON user = u.a", "a name in ON of a join may be that of a function"),
+        (
+            "SELECT DISTINCT a, row_number() OVER (PARTITION BY a ORDER BY b) AS n FROM t",
+            "row_number() over rows that tie in its ORDER BY may come out otherwise each time, and the result does not",
+        ),
+        ("SELECT b, lag(b) OVER (PARTITION BY a ORDER BY b) AS n FROM t", "the result does not show its keys"),
+        ("SELECT *, row_number() OVER (PARTITION BY a ORDER BY b) AS n FROM t", "the result does not show its keys"),
+        ("SELECT stddev(b) AS s FROM t GROUP BY a", "the result does not show its keys"),
+    ],
+)
+def test_what_the_text_tells_is_said_before_any_tick(query: str, why: str) -> None:
+    assert [why in obstacle.why for obstacle in obstacles_of_query(parse_query(query))] == [True]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT a, max(struct(*)) AS m, count(*) AS n FROM t GROUP BY a",
+        "SELECT t.b FROM t LEFT JOIN u USING (a)",
+        "SELECT a, row_number() OVER (PARTITION BY a ORDER BY b) AS n FROM t",
+        "SELECT *, row_number() OVER (ORDER BY b) AS n FROM t",
+        "SELECT *, rank() OVER (PARTITION BY a ORDER BY b) AS n FROM t",
+        "SELECT a + 1 AS k, stddev(b) AS s FROM t GROUP BY k",
+        "SELECT a, stddev(b) AS s FROM t GROUP BY 1",
+        "SELECT a, stddev(b) AS s FROM t GROUP BY ALL",
+        "SELECT b, lag(b) OVER (PARTITION BY a ORDER BY b) AS n FROM t ORDER BY b LIMIT 3",
+    ],
+)
+def test_what_can_be_followed_is_not_refused(query: str) -> None:
+    assert obstacles_of_query(parse_query(query)) == ()

@@ -70,11 +70,13 @@ def test_a_connection_cannot_switch_off_what_keeps_rows_right() -> None:
 
 
 def test_no_secret_of_a_connection_is_written_down_with_the_rows() -> None:
-    from airflow_trickle.spark.tuning import chosen_settings
+    from airflow_trickle.spark.tuning import chosen_settings, session_settings
 
     wanted = {
         "spark.sql.catalog.prod.credential": "id:hidden",
         "spark.sql.my.password": "hidden",
-        "spark.sql.timestampType": "TIMESTAMP_NTZ",
+        "spark.sql.mapKeyDedupPolicy": "LAST_WIN",
     }
-    assert chosen_settings(wanted) == {"spark.sql.timestampType": "TIMESTAMP_NTZ"}
+    assert chosen_settings(wanted) == {"spark.sql.mapKeyDedupPolicy": "LAST_WIN"}
+    # What is not written down decides nothing.
+    assert "spark.sql.my.password" not in session_settings(wanted)

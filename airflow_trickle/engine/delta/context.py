@@ -328,6 +328,18 @@ class Context:
             yield from self._changes(subquery.query, scope, known)
 
 
+def named(sql: str, columns: str, *, weight: bool = False) -> str:
+    """A query whose columns have the names of a list, if there is one; with ``weight`` the last is the weight.
+
+    >>> named("SELECT 1", "`a b`")
+    'SELECT * FROM (SELECT 1) AS __trickle_q(`a b`)'
+    """
+    if not columns:
+        return sql
+    names = f"{columns}, {WEIGHT}" if weight else columns
+    return f"SELECT * FROM ({sql}) AS {RESERVED}q({names})"
+
+
 def numbered(count: int) -> list[str]:
     """Names for the columns of a result, by position.
 

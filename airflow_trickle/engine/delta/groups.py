@@ -16,7 +16,7 @@ from airflow_trickle.algebra.nodes import JoinKind
 from airflow_trickle.blocks import repeatable
 from airflow_trickle.blocks.aggregates import argument_of
 from airflow_trickle.blocks.bare_words import bare_words
-from airflow_trickle.blocks.check import selects
+from airflow_trickle.blocks.check import expressions, selects
 from airflow_trickle.blocks.expressions import (
     folded,
     has_sliding_window,
@@ -24,11 +24,24 @@ from airflow_trickle.blocks.expressions import (
     may_not_move,
     partition_keys,
     position_in,
+    star_in_call,
     window_of,
     without_over,
 )
-from airflow_trickle.blocks.shapes import Call, Item, NotInBlocks, Query, Select, Span
-from airflow_trickle.engine.delta.context import Change, Column, Context, Published, Scope, Version, replaced, weighted
+from airflow_trickle.blocks.refusals import not_found_again, refuse_hidden_group_keys
+from airflow_trickle.blocks.shapes import Body, Call, Derived, Item, NotInBlocks, Query, Select, SetOperation, Span
+from airflow_trickle.engine.delta.context import (
+    Change,
+    Column,
+    Context,
+    Published,
+    Scope,
+    Version,
+    Views,
+    named,
+    replaced,
+    weighted,
+)
 from airflow_trickle.engine.delta.keys import key_name, key_texts, published_among, rows_among
 from airflow_trickle.engine.delta.merging import Merging, merge_of
 from airflow_trickle.engine.delta.selects import Block
@@ -83,6 +96,8 @@ def touched_by(block: Block) -> Touched:
     keys = [key for key, _ in found]
     # Which rows have the keys is asked in a subquery.
     odd = any(has_sliding_window(blocks, key) or may_not_move(blocks, key) for key in keys)
+    # A star would hold the weight of the changed rows.
+    odd = odd or star_in_call(blocks, keys) is not None
     if odd or any(True for _ in blocks.subqueries(*keys)):
         return Touched((), ())
     shown = tuple(_shown_at(block, key) if at is None else at for key, at in found)
@@ -92,9 +107,8 @@ def touched_by(block: Block) -> Touched:
 def _group_keys(block: Block, calls: list[Call]) -> Iterator[tuple[Span, int | None]]:
     """The keys of GROUP BY: expressions, positions, aliases; with the column they were named by."""
     select, blocks = block.select, block.context.blocks
+    refuse_hidden_group_keys(blocks, select)
     if select.group_all:
-        if any(item.star is not None for item in select.items):
-            raise NotInBlocks("GROUP BY ALL with a star is recomputed in full", select.span.start)
         for at, item in enumerate(select.items):
             if not any(_within(call.span, item.span) for call in calls):
                 yield item.span, at
@@ -103,8 +117,6 @@ def _group_keys(block: Block, calls: list[Call]) -> Iterator[tuple[Span, int | N
         text, position = blocks.slice(key), position_in(blocks, key)
         if position is not None:
             at = position - 1
-            if any(item.star is not None for item in select.items[: at + 1]):
-                raise NotInBlocks("GROUP BY a position behind a star is recomputed in full", key.start)
             yield select.items[at].span, at
             continue
         named = _item_named(select.items, text) if is_one_word(blocks, key) else None
@@ -148,7 +160,7 @@ def why_inexact(block: Block) -> str | None:
         return why
     calls = calls_of(block.context, block.select)
     grouped = is_grouped(block.select, calls)
-    sums = [call for call in calls if call.name in repeatable.EXACT_UNLESS_FLOAT]
+    sums = _sums(block.context, block.select)
     for over in (False, True):
         # A window over groups has aggregates inside of its own, and is understood behind GROUP BY only.
         some = [call for call in sums if (grouped and _is_window(call)) is over]
@@ -202,10 +214,53 @@ def require_exact(context: Context, query: Query, scope: Scope) -> None:
     earlier refresh could then not be found again.
     """
     repeatable.require_repeatable(context.blocks, query)
-    for select in selects(context.blocks, query):
-        block = Block(context, select, scope, {})
+    every = selects(context.blocks, query)
+    if not any(_sums(context, select) or _has_bare_word(context, select) for select in every):
+        return  # neither types nor names of columns matter
+    for select, seen in _scoped(context, query, scope):
+        block = Block(context, select, seen, {})
         require_columns(block)
         repeatable.refuse(why_inexact(block), select)
+
+
+def _has_bare_word(context: Context, select: Select) -> bool:
+    return any(True for _ in bare_words(context.blocks, select))
+
+
+def _sums(context: Context, select: Select) -> list[Call]:
+    """The aggregates of a SELECT that are exact unless they are of floating-point numbers."""
+    return [call for call in calls_of(context, select) if call.name in repeatable.EXACT_UNLESS_FLOAT]
+
+
+def _scoped(context: Context, query: Query, scope: Scope) -> Iterator[tuple[Select, Scope]]:
+    """Every SELECT of a query with the CTEs that it sees, which are views of their rows now."""
+    inner = dict(scope)
+    for cte in query.ctes:
+        if cte.query.span.start in context.known:
+            inner[cte.name] = context.known[cte.query.span.start]
+            continue
+        yield from _scoped(context, cte.query, inner)
+        new = named(context.render(cte.query, Version.NEW, inner), cte.columns)
+        view = context.bench.view(new, f"{cte.name} after")
+        inner[cte.name] = Views(view, view, None)
+    yield from _scoped_body(context, query.body, inner)
+    for subquery in context.blocks.subqueries(*query.order, query.limit, query.skip):
+        yield from _scoped(context, subquery.query, inner)
+
+
+def _scoped_body(context: Context, body: Body, scope: Scope) -> Iterator[tuple[Select, Scope]]:
+    if isinstance(body, Query):
+        yield from _scoped(context, body, scope)
+    elif isinstance(body, SetOperation):
+        yield from _scoped(context, body.left, scope)
+        yield from _scoped(context, body.right, scope)
+    elif isinstance(body, Select):
+        yield body, scope
+        for source in body.sources:
+            if isinstance(source.relation, Derived):
+                yield from _scoped(context, source.relation.query, scope)
+        for subquery in context.blocks.subqueries(*expressions(body)):
+            yield from _scoped(context, subquery.query, scope)
 
 
 def require_columns(block: Block) -> None:
@@ -256,8 +311,8 @@ def change_of_groups(block: Block, published: Published | None) -> Change | None
         found = _added_to(block, terms, touched, published, shown=shown, exact=inexact is None)
         if found is not None:
             return found[0]
-    if not shown and inexact is not None:
-        raise NotInBlocks(f"{inexact} may come out otherwise each time, and the result does not show its keys")
+    if not shown and inexact is not None and (published is None or touched.keys):
+        raise NotInBlocks(not_found_again(inexact))
     if not touched.keys:
         return _recomputed(block, terms if not everything else [], published)
     return _touched(block, terms, touched, published if shown else None)

@@ -17,6 +17,7 @@ from dataclasses import replace
 
 from airflow_trickle.algebra.nodes import JoinKind
 from airflow_trickle.blocks.expressions import may_not_move
+from airflow_trickle.blocks.refusals import NAME_MAY_BE_A_FUNCTION, refuse_using
 from airflow_trickle.blocks.shapes import Derived, FromItem, NotInBlocks, Select, TableName
 from airflow_trickle.engine.delta.context import Context, Scope, Version
 from airflow_trickle.engine.delta.narrowing import Narrowing
@@ -59,8 +60,7 @@ class Joins:
         if item.kind in _ROW_BY_ROW:
             more = [Term((Version.OLD,) * at).with_(Version.DELTA)] if changed else []
             return [*(term.with_(Version.NEW) for term in prefix), *more]
-        if item.using and item.kind in (JoinKind.RIGHT, JoinKind.FULL):
-            raise NotInBlocks(f"USING of a {item.kind.value} join is recomputed in full", item.relation.span.start)
+        refuse_using(item)
         if item.kind in _LEFT_DECIDES:
             return self._left(prefix, at, item, changed, None)
         if item.kind is JoinKind.RIGHT:
@@ -122,7 +122,7 @@ class Joins:
     def _has_partner_in(self, prefix: list[Term], at: int, item: FromItem) -> str:
         """Whether a row of the right side has a partner in any of some terms over the left side."""
         if self._may_not_move(item):
-            raise NotInBlocks("a name in ON of a join may be that of a function", item.relation.span.start)
+            raise NotInBlocks(NAME_MAY_BE_A_FUNCTION, item.relation.span.start)
         if self._catches_names(list(range(at))):
             why = "a column has the name of another relation of the join"
             raise NotInBlocks(why, item.relation.span.start)

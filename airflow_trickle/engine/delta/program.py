@@ -18,13 +18,22 @@ from airflow_trickle.blocks.shapes import (
     SetOperation,
     Span,
 )
-from airflow_trickle.engine.delta.context import Change, Context, Published, Scope, Tallies, Version, Views, replaced
+from airflow_trickle.engine.delta.context import (
+    Change,
+    Context,
+    Published,
+    Scope,
+    Tallies,
+    Version,
+    Views,
+    named,
+    replaced,
+)
 from airflow_trickle.engine.delta.groups import calls_of, change_of_groups, is_grouped, require_columns, require_exact
 from airflow_trickle.engine.delta.selects import Block
 from airflow_trickle.engine.delta.sets import change_of_distinct, change_of_set, gain_of_distinct, union_all
 from airflow_trickle.engine.delta.subviews import is_closed, maintain, may_have_state, part_of
 from airflow_trickle.engine.delta.terms import all_of
-from airflow_trickle.engine.zset import RESERVED, WEIGHT
 
 
 def change_of(context: Context, query: Query, published: Published) -> Change | None:
@@ -122,27 +131,27 @@ def cte_views(context: Context, cte: CteBlock, scope: Scope) -> Views:
     part = part_views(context, cte.query, scope)
     if part is not None:
         return part if not cte.columns else _renamed(context, part, cte)
-    new = context.bench.view(_named(context.render(cte.query, Version.NEW, scope), cte.columns), f"{cte.name} after")
+    new = context.bench.view(named(context.render(cte.query, Version.NEW, scope), cte.columns), f"{cte.name} after")
     if not context.reads_change(cte.query, scope):
         return Views(new, new, None)
     delta = _query(context, cte.query, scope)
     kept = None
     if delta is not None:
-        kept = context.bench.keep(_named(delta.sql, cte.columns, weight=True), f"the change of {cte.name}")
+        kept = context.bench.keep(named(delta.sql, cte.columns, weight=True), f"the change of {cte.name}")
     if kept is None:
         return Views(new, new, None)
-    old = context.bench.view(_named(context.render(cte.query, Version.OLD, scope), cte.columns), f"{cte.name} before")
+    old = context.bench.view(named(context.render(cte.query, Version.OLD, scope), cte.columns), f"{cte.name} before")
     return Views(old, new, kept)
 
 
 def _renamed(context: Context, part: Views, cte: CteBlock) -> Views:
     """The states of a part under the names that a CTE gives its columns."""
-    new = context.bench.view(_named(f"SELECT * FROM {part.name(Version.NEW)}", cte.columns), f"{cte.name} after")
+    new = context.bench.view(named(f"SELECT * FROM {part.name(Version.NEW)}", cte.columns), f"{cte.name} after")
     if part.delta is None:
         return Views(new, new, None)
-    old = context.bench.view(_named(f"SELECT * FROM {part.name(Version.OLD)}", cte.columns), f"{cte.name} before")
+    old = context.bench.view(named(f"SELECT * FROM {part.name(Version.OLD)}", cte.columns), f"{cte.name} before")
     rows = f"SELECT * FROM {part.name(Version.DELTA)}"
-    return Views(old, new, context.bench.view(_named(rows, cte.columns, weight=True), f"the change of {cte.name}"))
+    return Views(old, new, context.bench.view(named(rows, cte.columns, weight=True), f"the change of {cte.name}"))
 
 
 def part_views(context: Context, query: Query, scope: Scope) -> Views | None:
@@ -166,13 +175,6 @@ def _block(context: Context, select: Select, scope: Scope) -> Block:
     block = Block(context, select, scope, derived)
     require_columns(block)
     return block
-
-
-def _named(sql: str, columns: str, *, weight: bool = False) -> str:
-    if not columns:
-        return sql
-    names = f"{columns}, {WEIGHT}" if weight else columns
-    return f"SELECT * FROM ({sql}) AS {RESERVED}q({names})"
 
 
 def _body(context: Context, body: Body, scope: Scope, published: Published | None) -> Change | None:

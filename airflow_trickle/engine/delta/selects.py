@@ -13,7 +13,8 @@ from dataclasses import dataclass, field, replace
 from airflow_trickle.algebra.nodes import JoinKind
 from airflow_trickle.blocks.check import expressions
 from airflow_trickle.blocks.equalities import equalities
-from airflow_trickle.blocks.expressions import probe_of, star_in_call
+from airflow_trickle.blocks.expressions import probe_of
+from airflow_trickle.blocks.refusals import refuse_stars_in_calls, star_in_calls
 from airflow_trickle.blocks.shapes import Derived, Item, NotInBlocks, Query, Select, Span, Subquery, SubqueryKind
 from airflow_trickle.engine.delta.context import Context, Scope, Version, Views
 from airflow_trickle.engine.delta.joins import Joins
@@ -53,16 +54,12 @@ class Block:
 
     def plain_terms(self) -> list[Term]:
         """The same, with the subqueries of the columns: all that a SELECT without groups needs."""
-        star = self.star_in_call()
-        if star is not None:
-            # It would hold the weight of the changed rows.
-            raise NotInBlocks("a star inside a function is recomputed in full", star)
+        refuse_stars_in_calls(self.context.blocks, self.select)
         return [*self._joined_terms(), *self._asked_terms(expressions(self.select))]
 
     def star_in_call(self) -> int | None:
         """Where a star stands inside a function."""
-        stars = {item.span for item in self.select.items if item.star is not None}
-        return star_in_call(self.context.blocks, (span for span in expressions(self.select) if span not in stars))
+        return star_in_calls(self.context.blocks, self.select)
 
     def only_gains(self, terms: list[Term]) -> bool:
         """Whether it is known beforehand that by some terms no row goes."""

@@ -270,7 +270,9 @@ def tally_of(
         calls: Its aggregates.
     """
     select, blocks = block.select, block.context.blocks
-    if any(item.star is not None for item in select.items) or select.qualify is not None or select.sets:
+    # A star inside a function would hold the weight of the changed rows.
+    stars = any(item.star is not None for item in select.items) or block.star_in_call() is not None
+    if stars or select.qualify is not None or select.sets:
         return None
     # A number as a key would be read as a position.
     if (select.group is not None and not keys) or any(position_in(blocks, key) is not None for key in keys):

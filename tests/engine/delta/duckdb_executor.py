@@ -35,6 +35,7 @@ _TYPES = {
     "FLOAT": "float",
     "DOUBLE": "double",
     "VARCHAR": "string",
+    "BLOB": "binary",
     "DATE": "date",
     "TIMESTAMP": "timestamp_ntz",
     "TIMESTAMP WITH TIME ZONE": "timestamp",
@@ -79,12 +80,27 @@ def translated(sql: str) -> str:
         counted.replace(exp.Count(this=true))
     for call in list(tree.find_all(exp.Anonymous)):
         if call.name.lower() == "raise_error":
-            call.set("this", "error")
+            # DuckDB's own `error` fails like a text that is not taken; this fails like a value that is wrong.
+            call.replace(exp.Cast(this=call.expressions[0], to=exp.DataType.build("INT")))
         elif call.name.lower() == "array_repeat":
             call.replace(exp.Anonymous(this="range", expressions=[call.expressions[1]]))  # only its length is used
+        elif call.name.lower() == "make_dt_interval":
+            call.replace(exp.Anonymous(this="to_seconds", expressions=[call.expressions[3]]))  # the others are 0
+    _ranges_translated(tree)
     for select in list(tree.find_all(exp.Select)):
         _unstack(select)
     return tree.sql("duckdb")
+
+
+def _ranges_translated(tree: exp.Expression) -> None:
+    """Literals of ranges: texts that are written as bytes, and times that are written as microseconds."""
+    for cast in list(tree.find_all(exp.Cast)):
+        if isinstance(cast.this, exp.HexString) and cast.to.is_type("TEXT"):
+            cast.replace(exp.Literal.string(bytes.fromhex(cast.this.name).decode()))
+    for micros in list(tree.find_all(exp.Anonymous)):
+        if micros.name.lower() == "timestamp_micros":
+            made = exp.Anonymous(this="make_timestamp", expressions=micros.expressions)
+            micros.replace(exp.AtTimeZone(this=made, zone=exp.Literal.string("UTC")))
 
 
 def _unstack(select: exp.Select) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -50,7 +51,17 @@ _SPECIAL: dict[str, list[Any]] = {
     "t.i": [None, -(2**31), 7],
     "u.k": [None, 1, 2, 3],
 }
-_ARROW = {
+#: By type of a column in Spark's words: the one in Arrow.
+ARROW_TYPES: dict[str, pa.DataType] = {
+    "BINARY": pa.binary(),
+    "BOOLEAN": pa.bool_(),
+    "DATE": pa.date32(),
+    "FLOAT": pa.float32(),
+    "DECIMAL(38,0)": pa.decimal128(38, 0),
+    "TIMESTAMP": pa.timestamp("us", "UTC"),
+    "TIMESTAMP_NTZ": pa.timestamp("us"),
+    "ARRAY<INT>": pa.list_(pa.int32()),
+    "STRUCT<p: INT, q: STRING>": pa.struct([("p", pa.int32()), ("q", pa.string())]),
     "INT": pa.int32(),
     "BIGINT": pa.int64(),
     "STRING": pa.string(),
@@ -123,7 +134,7 @@ class DuckDBJudge:
         wanted = executor.rows(_over(query, states, Version.NEW))
         tallies, parts = Tallies(), None
         if state:
-            back = {name: Views(one.new, one.old, one.delta, types=one.types) for name, one in states.items()}
+            back = {name: _turned(executor, one) for name, one in states.items()}
             made = self._state(executor, query, back, published, "state_before")
             tallies.lines = "state_before" if ROOT in made else None
             parts = Parts({}, {number: f"state_before_{number}" for number in made if number != ROOT})
@@ -227,7 +238,7 @@ class DuckDBJudge:
     def _load(
         self, executor: DuckDBExecutor, table: Table, view: str, rows: list[Row], *, weighted: bool = False
     ) -> str:
-        fields = [(name, _ARROW[kind]) for name, kind in table.columns.items()]
+        fields = [(name, ARROW_TYPES[kind]) for name, kind in table.columns.items()]
         schema = pa.schema([*fields, (WEIGHT, pa.int64())] if weighted else fields)
         columns = [[row[at] for row in rows] for at in range(len(schema))]
         arrow = pa.table([pa.array(values, one.type) for values, one in zip(columns, schema, strict=True)], schema)
@@ -276,6 +287,16 @@ def _shrinking(views: Views) -> Views:
     return Views(views.old, views.new, views.delta, types=views.types)
 
 
+def _turned(executor: DuckDBExecutor, views: Views) -> Views:
+    """The change back: from the new rows to the old ones."""
+    if views.delta is None:
+        return Views(views.new, views.old, None, types=views.types)
+    delta = f"{views.delta}_back"
+    executor.run(f'CREATE TEMP TABLE "{delta}" AS SELECT * REPLACE (-{WEIGHT} AS {WEIGHT}) FROM "{views.delta}"')
+    executor.know_ranges(delta, executor.ranges(views.delta))
+    return Views(views.new, views.old, delta, types=views.types)
+
+
 def _parsed(text: str) -> ParsedQuery:
     query = parse_query(text)
     assert query.problems == (), query.problems
@@ -290,7 +311,7 @@ def _change(
     tallies: Tallies,
     parts: Parts | None = None,
 ) -> Change | None:
-    blocks, parsed = blocks_of(query.text)
+    blocks, parsed = blocks_of(query.text, recursion=True)
     inputs = {ref.start: InputViews(states[ref.name.lower()], ref.alias) for ref in query.references}
     if parts is not None:
         parts.numbers = numbered_parts(blocks, parsed)
@@ -320,8 +341,10 @@ def _hashable(row: Row) -> Row:
 
 def _plain(value: Any) -> Any:
     if isinstance(value, list):
-        return tuple(value)
+        return tuple(_plain(one) for one in value)
     if isinstance(value, dict):
-        return tuple(value.items())
+        return tuple((key, _plain(one)) for key, one in value.items())
+    if isinstance(value, float) and math.isnan(value):
+        return "NaN"
     # DuckDB averages decimals as doubles, Spark does not; that the last digit is right is judged there.
     return float(f"{value:.12g}") if isinstance(value, float) else value

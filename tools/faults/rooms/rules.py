@@ -101,8 +101,8 @@ RULES: tuple[Fault, ...] = (
         "cte-before-is-cte-after",
         "the old state of a CTE is computed from the new state of what it reads",
         "program.py",
-        "old = context.bench.view(_named(context.render(cte.query, Version.OLD, scope)",
-        "old = context.bench.view(_named(context.render(cte.query, Version.NEW, scope)",
+        "old = context.bench.view(named(context.render(cte.query, Version.OLD, scope)",
+        "old = context.bench.view(named(context.render(cte.query, Version.NEW, scope)",
     ),
     _RULES.fault(
         "top-rows-of-the-old-state",

@@ -2149,3 +2149,10 @@ FROM (
     SELECT 1
     FROM gains_1
     WHERE `__trickle_k0` <=> __trickle_p.`g`));
+
+-- title: a star inside an aggregate keeps no state
+-- changed: a
+-- state: kept
+-- engine: spark
+SELECT k, max(hash(*)) AS h, count(*) AS n FROM a GROUP BY k;
+-- expect no state

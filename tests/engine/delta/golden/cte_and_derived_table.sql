@@ -263,3 +263,137 @@ SELECT p, w, __trickle_weight AS __trickle_weight
 FROM (
   SELECT k, v
   FROM a_before AS a) AS x(p, q) JOIN b_changes AS b ON b.k = x.q;
+
+-- title: WITH inside a derived table, around a sum
+-- changed: a, b
+SELECT x.k, x.s, b.w FROM (WITH q AS (SELECT k, v FROM a) SELECT k, sum(v) AS s FROM q GROUP BY k) AS x JOIN b ON x.k = b.k;
+-- expect q_after, a view: q after
+SELECT k, v
+FROM a_after AS a;
+-- expect q_after_2, a view: q after
+SELECT k, v
+FROM a_after AS a;
+-- expect q_changes, computed once: the change of q
+SELECT k, v, __trickle_weight AS __trickle_weight
+FROM a_changes AS a;
+-- expect q_before, a view: q before
+SELECT k, v
+FROM a_before AS a;
+-- expect keys_1, computed once: the keys of the changed rows
+SELECT DISTINCT k AS `__trickle_k0`
+FROM q_changes AS q;
+-- expect derived_changes_1, computed once: the change of a derived table
+SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT k, sum(v) AS s
+  FROM q_after_2 AS q
+  WHERE (EXISTS (
+    SELECT 1
+    FROM keys_1
+    WHERE `__trickle_k0` <=> (k)))
+  GROUP BY k)
+UNION ALL
+SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT k, sum(v) AS s
+  FROM q_before AS q
+  WHERE (EXISTS (
+    SELECT 1
+    FROM keys_1
+    WHERE `__trickle_k0` <=> (k)))
+  GROUP BY k);
+-- expect change
+SELECT x.k, x.s, b.w, __trickle_weight AS __trickle_weight
+FROM derived_changes_1 AS x JOIN b_after AS b ON x.k = b.k
+UNION ALL
+SELECT x.k, x.s, b.w, __trickle_weight AS __trickle_weight
+FROM (
+  WITH q AS (
+    SELECT k, v
+    FROM a_before AS a)
+  SELECT k, sum(v) AS s
+  FROM q
+  GROUP BY k) AS x JOIN b_changes AS b ON x.k = b.k;
+
+-- title: a sum in a CTE of a CTE
+-- changed: a
+WITH o AS (WITH q(k, v) AS (SELECT k, v FROM a) SELECT k, sum(v) AS s FROM q GROUP BY k) SELECT o.k FROM o WHERE o.s > (SELECT sum(k) FROM o);
+-- expect q_after, a view: q after
+SELECT *
+FROM (
+  SELECT k, v
+  FROM a_after AS a) AS __trickle_q(k, v);
+-- expect o_after, a view: o after
+WITH q(k, v) AS (
+  SELECT k, v
+  FROM a_after AS a)
+SELECT k, sum(v) AS s
+FROM q
+GROUP BY k;
+-- expect q_after_2, a view: q after
+SELECT *
+FROM (
+  SELECT k, v
+  FROM a_after AS a) AS __trickle_q(k, v);
+-- expect q_changes, computed once: the change of q
+SELECT *
+FROM (
+  SELECT k, v, __trickle_weight AS __trickle_weight
+  FROM a_changes AS a) AS __trickle_q(k, v, __trickle_weight);
+-- expect q_before, a view: q before
+SELECT *
+FROM (
+  SELECT k, v
+  FROM a_before AS a) AS __trickle_q(k, v);
+-- expect keys_1, computed once: the keys of the changed rows
+SELECT DISTINCT k AS `__trickle_k0`
+FROM q_changes AS q;
+-- expect o_changes, computed once: the change of o
+SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT k, sum(v) AS s
+  FROM q_after_2 AS q
+  WHERE (EXISTS (
+    SELECT 1
+    FROM keys_1
+    WHERE `__trickle_k0` <=> (k)))
+  GROUP BY k)
+UNION ALL
+SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT k, sum(v) AS s
+  FROM q_before AS q
+  WHERE (EXISTS (
+    SELECT 1
+    FROM keys_1
+    WHERE `__trickle_k0` <=> (k)))
+  GROUP BY k);
+-- expect o_before, a view: o before
+WITH q(k, v) AS (
+  SELECT k, v
+  FROM a_before AS a)
+SELECT k, sum(v) AS s
+FROM q
+GROUP BY k;
+-- expect change
+SELECT o.k, __trickle_weight AS __trickle_weight
+FROM o_changes AS o
+WHERE (o.s > (
+  SELECT sum(k)
+  FROM o_after AS o))
+UNION ALL
+SELECT o.k, CAST(1 AS BIGINT) AS __trickle_weight
+FROM o_before AS o
+WHERE (o.s > (
+  SELECT sum(k)
+  FROM o_after AS o)) AND ((EXISTS (
+  SELECT 1
+  FROM o_changes AS o)))
+UNION ALL
+SELECT o.k, CAST(-1 AS BIGINT) AS __trickle_weight
+FROM o_before AS o
+WHERE (o.s > (
+  SELECT sum(k)
+  FROM o_before AS o)) AND ((EXISTS (
+  SELECT 1
+  FROM o_changes AS o)));

@@ -366,3 +366,24 @@ FROM (
   SELECT *
   FROM published AS __trickle_p
   WHERE true);
+
+-- title: row_number over all rows, beside a star
+-- changed: a
+SELECT *, row_number() OVER (ORDER BY k, v, s) AS n FROM a;
+-- expect any_change_1, computed once: whether any row changed
+SELECT *
+FROM (
+  SELECT 1 AS one
+  FROM a_changes AS a)
+LIMIT 1;
+-- expect change
+SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT *, row_number() OVER (ORDER BY k, v, s) AS n
+  FROM a_after AS a)
+UNION ALL
+SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT *
+  FROM published AS __trickle_p
+  WHERE true);
