@@ -123,9 +123,10 @@ def _change(spark: Any, case: Case, views: list[str], *, kept: bool) -> tuple[Co
             found[_hashable(row[:-1])] += row[-1]
     wanted = Counter(_hashable(tuple(row)[1:]) for row in rows if row[0] == 1)
     case.unmoved = wanted == Counter(_hashable(row) for row in before)
-    used = {number: one.folded for number, one in {ROOT: tallies, **parts.tallies}.items() if one.folded is not None}
+    every = {ROOT: tallies, **parts.tallies}
+    case.kept = any(one.lines is not None and (one.unchanged or one.folded is not None) for one in every.values())
+    used = {number: one.folded for number, one in every.items() if one.folded is not None}
     if used:
-        case.kept = True
         shrinking = {name: replace(one, grows=False) for name, one in states.items()}
         anew = _lines(spark, case, published, shrinking, views)
         for number, sql in used.items():
