@@ -39,6 +39,7 @@ from sqlalchemy.exc import IntegrityError
 from airflow_trickle.errors import CommitConflict, TrickleError, UnsupportedTable
 from airflow_trickle.lakehouse.catalog import CATALOG_ROWS, Lakehouse, split_identifier
 from airflow_trickle.lakehouse.columns import has_collections, same_columns
+from airflow_trickle.lakehouse.compacted import COMPACTED
 from airflow_trickle.lakehouse.files import delete_files, make_durable, reported
 from airflow_trickle.lakehouse.partition_values import partition_of
 from airflow_trickle.lakehouse.partitions import Layout, same_parts
@@ -46,6 +47,7 @@ from airflow_trickle.lakehouse.positions import check_deletes
 from airflow_trickle.lakehouse.producers import (
     AppendProducer,
     ChangeTransaction,
+    CompactionProducer,
     CreationTransaction,
     ReplaceProducer,
 )
@@ -190,7 +192,8 @@ def stage(
     """Write manifests and metadata of a table's next state; nothing is visible yet.
 
     ``deletes`` are what `positions.write_position_deletes` made, for files that stay or for new ones; ``beside`` are
-    further files that the snapshot names.
+    further files that the snapshot names. If the summary says that it is a compaction, the added files have the very
+    rows of the removed ones.
     """
     transaction = _transaction(target)
     producer = _producer(target, staging, transaction, added, removed, deletes, summary)
@@ -235,7 +238,9 @@ def _producer(
         "snapshot_properties": dict(summary),
     }
     producer: AppendProducer | ReplaceProducer
-    if added and not removed and not deletes:
+    if COMPACTED in summary:
+        producer = CompactionProducer(operation=Operation.OVERWRITE, **settings)
+    elif added and not removed and not deletes:
         producer = AppendProducer(operation=Operation.APPEND, **settings)
     else:
         only_deletes = deletes and not added
