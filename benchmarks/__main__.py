@@ -4,13 +4,25 @@ from __future__ import annotations
 
 import argparse
 
-from benchmarks import analysis, commits, differential, growth, idle, memory, orchestration, parsing, recursion
+from benchmarks import (
+    analysis,
+    commits,
+    differential,
+    growth,
+    idle,
+    maintenance,
+    memory,
+    orchestration,
+    parsing,
+    recursion,
+)
 
 PARTS = {
     "analysis": analysis.main,
     "parsing": parsing.main,
     "idle": idle.main,
     "commits": commits.main,
+    "maintenance": maintenance.main,
     "differential": differential.main,
     "growth": growth.main,
     "memory": memory.main,
