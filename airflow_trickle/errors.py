@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from airflow_trickle.results import Iteration, TableResult
+    from airflow_trickle.results import Iteration, Maintenance, TableResult
 
 
 @dataclass(frozen=True, order=True)
@@ -94,6 +94,18 @@ class CommitConflict(TrickleError):
 
 class StagedFilesMissing(CommitConflict):
     """Files that were about to be published are gone; nothing was published: the next attempt writes them again."""
+
+
+class MaintenanceFailed(TrickleError):
+    """Some tables could not be maintained; the others were: see what failed, then run it again.
+
+    ``maintenance`` tells of every table.
+    """
+
+    def __init__(self, maintenance: Maintenance) -> None:
+        self.maintenance = maintenance
+        failed = [one for one in maintenance.tables if one.error is not None]
+        super().__init__("\n".join(f"Table {one.identifier} was not maintained: {one.error}" for one in failed))
 
 
 class LeaseHeld(TrickleError):

@@ -225,6 +225,28 @@ class Maintenance(BaseModel):
         return sum(one.bytes_won for one in self.tables)
 
     @property
+    def summary(self) -> str:
+        """One sentence."""
+        would = "would remove" if self.dry_run else "removed"
+        rows = sum(self.pruned.values())
+        return (
+            f"Maintenance {would} {self.files_won} files with {in_units(self.bytes_won)} of {len(self.tables)} tables, "
+            f"and {rows} rows of the state tables."
+        )
+
+    @property
     def failed(self) -> tuple[str, ...]:
         """The tables that could not be maintained because of an error."""
         return tuple(one.identifier for one in self.tables if one.error is not None)
+
+
+def in_units(size: int) -> str:
+    """A number of bytes for people.
+
+    >>> in_units(999), in_units(1_234_567), in_units(257_000_000)
+    ('999 B', '1.2 MB', '257.0 MB')
+    """
+    for unit, one in (("TB", 10**12), ("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
+        if size >= one:
+            return f"{size / one:.1f} {unit}"
+    return f"{size} B"

@@ -30,11 +30,11 @@ from airflow_trickle.lakehouse.state import write_status
 from airflow_trickle.results import Maintenance
 from airflow_trickle.tuning import tuned
 
-EVERY = 100
+EVERY = 50
 _TABLE = "bench.t"
 _SCHEMA = Schema(NestedField(1, "id", LongType(), required=False))
 #: All commits are of the same hour, so that only the number can decide.
-_POLICY = MaintenancePolicy(keep_snapshots=100, restate_window=0, keep_history=1000)
+_POLICY = MaintenancePolicy(keep_snapshots=50, restate_window=0, keep_history=1000)
 _POINTS = (100, 1_000, 10_000)
 
 
@@ -100,8 +100,9 @@ def _measured(folder: str, *, commits: int, maintained: bool) -> None:
                 f"{files} files, database {os.path.getsize(f'{folder}/catalog.db') / 1e3:.0f} KB, "
                 f"{len(table.metadata.snapshots)} snapshots, "
                 f"metadata.json {os.path.getsize(spark_path(table.metadata_location)) / 1e3:.0f} KB, "
-                f"{statistics.median(seconds[-100:]) * 1000:.0f} ms a commit ({statistics.median(cpu[-100:]) * 1000:.0f} "
-                f"ms of CPU; medians of the last 100){kept}, RSS {own.memory_info().rss / 1e6:.0f} MB",
+                f"{statistics.median(seconds[-100:]) * 1000:.0f} ms a commit, of which "
+                f"{statistics.median(cpu[-100:]) * 1000:.0f} ms of CPU (medians of the last 100){kept}, "
+                f"RSS {own.memory_info().rss / 1e6:.0f} MB",
                 flush=True,
             )
 

@@ -11,7 +11,18 @@ from typing import Annotated
 import typer
 
 import airflow_trickle
-from airflow_trickle.cli import analysing, definitions, drawing, looking, restating, running, spark, steering, verifying
+from airflow_trickle.cli import (
+    analysing,
+    definitions,
+    drawing,
+    looking,
+    maintaining,
+    restating,
+    running,
+    spark,
+    steering,
+    verifying,
+)
 from airflow_trickle.cli.output import complain
 from airflow_trickle.errors import TrickleError
 
@@ -24,7 +35,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for part in (definitions, analysing, drawing, running, verifying, looking, steering, restating):
+for part in (definitions, analysing, drawing, running, verifying, looking, steering, restating, maintaining):
     part.register(app)
 app.add_typer(spark.app, name="spark")
 

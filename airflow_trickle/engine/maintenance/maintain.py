@@ -48,7 +48,7 @@ from airflow_trickle.lakehouse.maintenance.pruning import prune
 from airflow_trickle.lakehouse.maintenance.sources import frontier_warnings
 from airflow_trickle.lakehouse.state import TableStatus, read_status
 from airflow_trickle.lakehouse.tables import prepared, staging
-from airflow_trickle.results import MaintainedTable, Maintenance
+from airflow_trickle.results import MaintainedTable, Maintenance, in_units
 
 log = logging.getLogger("airflow_trickle")
 
@@ -126,6 +126,22 @@ def maintain(
         dry_run=dry_run,
         seconds=round(time.monotonic() - began, 3),
     )
+
+
+def describe(result: MaintainedTable) -> str:
+    """One sentence for the log of a task."""
+    if result.error is not None:
+        return f"{result.identifier}: failed: {result.error}"
+    parts = []
+    if result.files_compacted:
+        parts.append(f"{result.files_compacted} small files rewritten into {result.files_written}")
+    if result.snapshots_expired:
+        parts.append(f"{result.snapshots_expired} snapshots expired, {result.snapshots} kept")
+    if result.files_won:
+        parts.append(f"{result.files_won} files with {in_units(result.bytes_won)} removed")
+    if result.skipped is not None:
+        parts.append(f"left alone: {result.skipped}")
+    return f"{result.identifier}: {'; '.join(parts) or 'nothing to do'}."
 
 
 def _readers_first(known: Mapping[str, TableStatus]) -> list[str]:
