@@ -85,10 +85,11 @@ def maintain(  # noqa: PLR0913, PLR0917 - the options of the command
     catalog: CatalogName = None,
     as_json: AsJson = False,
 ) -> None:
-    """Keep tables small: expire snapshots, compact, remove orphan files, prune history.
+    """Keep tables small, without changing a row.
 
-    No row changes, and no snapshot goes that a stream table of any pipeline, a restate or a tick that is under way
-    needs. Tables that others write are never touched. A table that is being refreshed is left for the next time.
+    Compacts small files, expires snapshots with their files, removes orphan files, prunes history. No snapshot
+    goes that a stream table of any pipeline, a restate or a running tick needs. Tables that others write are
+    never touched. A table that is being refreshed is left for the next time.
     """
     from airflow_trickle.engine.maintenance.maintain import maintain as maintain_tables
     from airflow_trickle.errors import MaintenanceFailed
