@@ -30,7 +30,7 @@ from airflow_trickle.lakehouse.catalog import Lakehouse
 from airflow_trickle.lakehouse.commit import OWNED
 from airflow_trickle.lakehouse.database import one_at_a_time
 from airflow_trickle.lakehouse.files import sizes_of
-from airflow_trickle.lakehouse.leases import Lease, holding
+from airflow_trickle.lakehouse.leases import Lease, forget_dead, holding
 from airflow_trickle.lakehouse.maintenance.expiry import Removed, expire, require_sole_owner, unneeded_files
 from airflow_trickle.lakehouse.maintenance.needs import (
     ABANDONED,
@@ -47,6 +47,7 @@ from airflow_trickle.lakehouse.maintenance.policy import MaintenancePolicy
 from airflow_trickle.lakehouse.maintenance.pruning import prune
 from airflow_trickle.lakehouse.maintenance.sources import frontier_warnings
 from airflow_trickle.lakehouse.state import TableStatus, read_status
+from airflow_trickle.lakehouse.tables import leases as lease_rows
 from airflow_trickle.lakehouse.tables import prepared, staging
 from airflow_trickle.results import MaintainedTable, Maintenance, in_units
 
@@ -245,6 +246,10 @@ class _Run:
         bins = find_bins(table)
         if not bins.bins:
             return
+        if self._readers_at_work():
+            # An atomic group must have read one and the same state of a table, or it starts over.
+            self._found["skipped"] = "not compacted: a table that reads it is being refreshed"
+            return
         if lease is None:
             done = bins.compacted
         else:
@@ -262,6 +267,17 @@ class _Run:
                 )
             )
         self._found |= {"files_compacted": done.files, "files_written": done.written, "bytes_compacted": done.size}
+
+    def _readers_at_work(self) -> bool:
+        """Whether a table that reads this one is being refreshed, or is claimed by a tick."""
+        readers = {reader for reader, read in reading(read_status(self.lake)) if read == self.identifier}
+        forget_dead(self.lake)
+        query = select(lease_rows.c.identifier).where(
+            lease_rows.c.catalog == self.lake.name,
+            lease_rows.c.identifier.in_(sorted(readers - {self.identifier})),
+        )
+        with self.lake.database.reading() as connection:
+            return connection.execute(query).first() is not None
 
     def _expire(self, lease: Lease | None) -> None:
         def attempt() -> Removed:

@@ -15,6 +15,7 @@ from airflow_trickle.engine.published import is_ours
 from airflow_trickle.lakehouse.catalog import Lakehouse, open_lakehouse
 from airflow_trickle.lakehouse.changes import file_changes
 from airflow_trickle.lakehouse.files import spark_path
+from airflow_trickle.lakehouse.leases import Lease, release, try_acquire
 from airflow_trickle.lakehouse.snapshots import files_of
 from airflow_trickle.lakehouse.state import read_status
 from tests.lakehouse.maintenance.world import (
@@ -154,6 +155,18 @@ def test_the_status_is_that_of_before_with_the_new_snapshot(lake: Lakehouse) -> 
     assert after.snapshot_id == current(lake) != before.snapshot_id
     location = table_of(lake, NAME).metadata_location
     assert after == replace(before, snapshot_id=after.snapshot_id, metadata_location=location)
+
+
+def test_while_a_reader_is_being_refreshed_nothing_is_compacted(lake: Lakehouse) -> None:
+    ids = [publish(lake, NAME, [number]) for number in range(8)]
+    read_up_to(lake, "other.reader", {NAME: ids[-1]})
+    lease = try_acquire(lake, "other.reader", "tick q/1")
+    assert isinstance(lease, Lease)
+    found = maintained_table(lake, NAME, KEEP_ALL)
+    assert found.skipped == "not compacted: a table that reads it is being refreshed"
+    assert current(lake) == ids[-1]
+    release(lake, lease)
+    assert maintained_table(lake, NAME, KEEP_ALL).files_compacted == 8
 
 
 def test_few_small_files_are_left_as_they_are(lake: Lakehouse) -> None:
