@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from airflow_trickle.results import Iteration, Maintenance, TableResult
+    from airflow_trickle.results import Iteration, TableResult
 
 
 @dataclass(frozen=True, order=True)
@@ -97,15 +97,7 @@ class StagedFilesMissing(CommitConflict):
 
 
 class MaintenanceFailed(TrickleError):
-    """Some tables could not be maintained; the others were: see what failed, then run it again.
-
-    ``maintenance`` tells of every table.
-    """
-
-    def __init__(self, maintenance: Maintenance) -> None:
-        self.maintenance = maintenance
-        failed = [one for one in maintenance.tables if one.error is not None]
-        super().__init__("\n".join(f"Table {one.identifier} was not maintained: {one.error}" for one in failed))
+    """Some tables could not be maintained, and the others were: see what failed, then run it again."""
 
 
 class LeaseHeld(TrickleError):

@@ -236,8 +236,10 @@ class Maintenance(BaseModel):
 
     @property
     def failed(self) -> tuple[str, ...]:
-        """The tables that could not be maintained because of an error."""
-        return tuple(one.identifier for one in self.tables if one.error is not None)
+        """Of each table that could not be maintained because of an error: a sentence."""
+        return tuple(
+            f"Table {one.identifier} was not maintained: {one.error}" for one in self.tables if one.error is not None
+        )
 
 
 def in_units(size: int) -> str:

@@ -121,7 +121,7 @@ def maintain(  # noqa: PLR0913, PLR0917 - the options of the command
     if found.failed:
         if as_json:
             raise typer.Exit(1)
-        raise MaintenanceFailed(found)
+        raise MaintenanceFailed("\n".join(found.failed))
 
 
 def _rules(path: Path | None, given: dict[str, Any]) -> Rules:

@@ -67,6 +67,6 @@ class MaintainOperator(BaseOperator):
             found = maintain(lake, rules, self.tables, dry_run=dry_run, tell=Listeners(done=done))
             log.info("%s", found.summary)
             if found.failed:
-                raise MaintenanceFailed(found)
+                raise MaintenanceFailed("\n".join(found.failed))
         returned: dict[str, Any] = found.model_dump(mode="json")
         return returned
