@@ -207,7 +207,7 @@ def stage(
         )
         location = metadata_location(target, staged, staging)
         lake.catalog._write_metadata(staged.metadata, staged.io, location)
-        metadata = [*producer._written_manifests, *producer._written_manifest_lists, location]
+        metadata = [*_listed_manifests(staged, producer), *producer._written_manifest_lists, location]
         written = [*(file.file_path for file in (*added, *deletes)), *metadata]
         make_durable(staged.io, written)
     return Staged(
@@ -219,6 +219,20 @@ def stage(
         table=lake.table_at(target.identifier, location),
         written=(*written, *beside),
     )
+
+
+def _listed_manifests(staged: StagedTable, producer: AppendProducer | ReplaceProducer) -> list[str]:
+    """The manifests that a new snapshot lists; those that were merged into others at once are removed.
+
+    No snapshot would ever name them.
+    """
+    if len(producer._written_manifests) < 2:
+        return list(producer._written_manifests)
+    snapshot = staged.metadata.snapshot_by_id(producer.snapshot_id)
+    assert snapshot is not None  # noqa: S101 - it was just made
+    listed = {manifest.manifest_path for manifest in snapshot.manifests(staged.io)}
+    delete_files(staged.io, [path for path in producer._written_manifests if path not in listed])
+    return [path for path in producer._written_manifests if path in listed]
 
 
 def _producer(

@@ -65,11 +65,14 @@ def test_old_snapshots_go_with_the_files_that_only_they_name(lake: Lakehouse) ->
 
 
 def test_files_that_a_kept_snapshot_shares_with_an_expired_one_stay(lake: Lakehouse) -> None:
-    ids = [publish(lake, NAME, [number]) for number in range(6)]
+    # So many that their manifests are merged: those that are gone then list files that others list too.
+    ids = [publish(lake, NAME, [number]) for number in range(23)]
     maintained_table(lake, NAME, ALONE)
-    assert rows_at(lake, NAME) == list(range(6))
-    assert rows_at(lake, NAME, ids[4]) == list(range(5))
-    assert duckdb_rows(table_of(lake, NAME).metadata_location) == [(n, f"row {n}") for n in range(6)]
+    assert rows_at(lake, NAME) == list(range(23))
+    assert rows_at(lake, NAME, ids[-2]) == list(range(22))
+    assert duckdb_rows(table_of(lake, NAME).metadata_location) == sorted(
+        [(number, f"row {number}") for number in range(23)], key=repr
+    )
 
 
 def test_what_a_reader_of_another_pipeline_has_read_last_stays(lake: Lakehouse) -> None:
