@@ -8,10 +8,11 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from airflow_trickle.definition.maintenance import MaintenancePolicy
 from airflow_trickle.errors import DefinitionError, Position, Problem, TrickleError
 from airflow_trickle.plan.build import PlannedProject, plan_path
 from airflow_trickle.plan.steps import Plan
-from airflow_trickle.results import Iteration, RestatedTable, TableResult, Verification
+from airflow_trickle.results import Iteration, MaintainedTable, Maintenance, RestatedTable, TableResult, Verification
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -123,6 +124,40 @@ class Pipeline:
 
         with open_lakehouse(self.plan.catalog) as lake:
             return restate(lake, self.plan, moment, interrupt=interrupt)
+
+    def maintain(
+        self,
+        tables: Collection[str] = (),
+        *,
+        policy: MaintenancePolicy | None = None,
+        dry_run: bool = False,
+        wait: float | None = None,
+        done: Callable[[MaintainedTable], None] = lambda _result: None,
+    ) -> Maintenance:
+        """Keep the tables of the pipeline small: compact them, expire snapshots, remove orphan files, prune history.
+
+        No row changes, and no snapshot goes that a stream table of any pipeline needs.
+
+        Args:
+            tables: names of stream tables to maintain; none means all, and the mirrors of captured sources.
+            policy: what is kept; default is the key ``maintenance`` of the pipeline, else the defaults.
+            dry_run: only tell what would be done.
+            wait: for so many seconds for a refresh that is under way; then its table is left alone.
+            done: called with what became of each table.
+
+        Raises:
+            CatalogUnavailable: the catalog did not answer.
+        """
+        from airflow_trickle.engine.maintenance.maintain import Listeners, Rules, maintain
+        from airflow_trickle.lakehouse.catalog import open_lakehouse
+
+        plan, wanted = self.plan, self._wanted(tables)
+        kept = policy or (plan.maintenance.policy if plan.maintenance is not None else MaintenancePolicy())
+        orders = {table.identifier: table.cluster_by for table in plan.tables if table.cluster_by}
+        chosen = [table.identifier for table in plan.tables if table.name in wanted] or plan.maintained
+        with open_lakehouse(plan.catalog) as lake:
+            rules = Rules(kept, {plan.pipeline: kept}, orders)
+            return maintain(lake, rules, chosen, dry_run=dry_run, wait=wait, tell=Listeners(done=done))
 
     def verify(
         self, tables: Collection[str] = (), spark: SparkSession | None = None, *, limit: int = 10

@@ -9,7 +9,16 @@ from collections.abc import Iterable
 
 from airflow_trickle.errors import Problem
 from airflow_trickle.plan.captures import described
-from airflow_trickle.plan.steps import CaptureStep, InputRef, PinStep, Plan, RefreshStep, TableStep, UnitKind
+from airflow_trickle.plan.steps import (
+    CaptureStep,
+    InputRef,
+    MaintenanceStep,
+    PinStep,
+    Plan,
+    RefreshStep,
+    TableStep,
+    UnitKind,
+)
 
 
 def pipeline_doc(plan: Plan, folder: str) -> str:
@@ -33,6 +42,42 @@ def pipeline_doc(plan: Plan, folder: str) -> str:
     ]
     lines += ["", *(f"- **warning**: {_text(warning)}" for warning in plan.warnings)]
     return "\n".join(lines).rstrip() + "\n"
+
+
+def maintenance_doc(plan: Plan, step: MaintenanceStep, folder: str) -> str:
+    """The DAG that maintains the tables of a pipeline: what it does, and what is kept."""
+    lines = [
+        f"### Maintenance of {_code(plan.pipeline)}",
+        "",
+        "Keeps the tables of the pipeline small. No row changes, and no table is refreshed anew because of it.",
+        "",
+        f"- defined in {_code(seen_from(folder, plan.file))}",
+        f"- schedule: {_code(step.schedule) if step.schedule else 'none, triggered by hand'}",
+        f"- maintains {_names(plan.maintained)}",
+        "",
+        "| step | what is kept |",
+        "|---|---|",
+        f"| small files are {'rewritten into larger ones' if step.compact else 'left as they are'} | every row |",
+        f"| snapshots are expired, with the files that only they name | those of {_span(step.keep_snapshots_for)}, at "
+        f"most {step.keep_snapshots}; all of {_span(step.restate_window)}, for restate; whatever a reader needs |",
+        f"| files that nobody names are removed | those younger than {_span(step.orphans_after)} |",
+        f"| history, ticks and iterations are pruned | those of {_span(step.keep_history_for)}, at most "
+        f"{step.keep_history} of a table |",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _span(seconds: float) -> str:
+    """A length of time in words.
+
+    >>> _span(7 * 86400.0), _span(5400.0)
+    ('7 days', '90 minutes')
+    """
+    for size, word in ((86_400, "day"), (3_600, "hour"), (60, "minute"), (1, "second")):
+        if seconds % size == 0:
+            number = int(seconds // size)
+            return f"{number} {word}" if number == 1 else f"{number} {word}s"
+    return f"{seconds} seconds"
 
 
 def pin_doc(step: PinStep) -> str:

@@ -1,4 +1,4 @@
-"""From a folder of YAML to Airflow DAGs: one per pipeline, and one that fails per broken file.
+"""From a folder of YAML to Airflow DAGs: one per pipeline, one that maintains its tables, one per broken file.
 
 A file ``dags/trickle_dags.py`` next to the YAML is all it takes:
 
@@ -27,15 +27,16 @@ from airflow.sdk import (
 )
 
 from airflow_trickle.alerts import ON_NON_CONVERGENCE, BadCallback, callback_at
-from airflow_trickle.dag_docs import broken_doc, pipeline_doc, seen_from
+from airflow_trickle.dag_docs import broken_doc, maintenance_doc, pipeline_doc, seen_from
 from airflow_trickle.dag_tasks import PipelineTasks
 from airflow_trickle.definition.schedules import is_duration, parse_duration
 from airflow_trickle.definition.settings import load_settings
 from airflow_trickle.errors import DefinitionError, Position, Problem
 from airflow_trickle.operators.broken import BrokenDefinitionOperator
+from airflow_trickle.operators.maintain import MaintainOperator
 from airflow_trickle.operators.pin import RESTATE_PIPELINE
 from airflow_trickle.plan.build import BrokenFile, plan_path
-from airflow_trickle.plan.steps import InputKind, Plan
+from airflow_trickle.plan.steps import InputKind, MaintenanceStep, Plan
 from airflow_trickle.translator import Translator, task_id_of
 
 #: What every task starts from.
@@ -76,14 +77,18 @@ def build_dags(
     project = plan_path(Path(root), settings)
     broken = list(project.broken)
     dags: dict[str, DAG] = {}
+    names = {plan.pipeline for plan in project.plans}
     for plan in _wanted(project.plans):
         try:
             dags[plan.pipeline] = _pipeline(plan, root, translator or Translator())
+            if plan.maintenance is not None:
+                dag = _maintenance(plan, plan.maintenance, root, names)
+                dags[dag.dag_id] = dag
         except DefinitionError as error:
             broken.append(BrokenFile(plan.file, plan.pipeline, error.problems))
     if broken and (settings.strict if strict is None else strict):
         raise DefinitionError(problem for file in broken for problem in file.problems)
-    for dag in _broken(broken, root, {plan.pipeline for plan in project.plans}):
+    for dag in _broken(broken, root, names | dags.keys()):
         dags[dag.dag_id] = dag
     # The keys are no identifiers, so that a pipeline may be called like a variable of the calling file.
     namespace.update((f"trickle:{dag_id}", dag) for dag_id, dag in dags.items())
@@ -93,7 +98,8 @@ def build_dags(
 def _wanted(plans: tuple[Plan, ...]) -> tuple[Plan, ...]:
     """All plans, but for a worker, which parses this file for one task, only the one with that task."""
     dag_id = get_parsing_context().dag_id
-    return tuple(plan for plan in plans if plan.pipeline == dag_id) or plans
+    names = {plan.pipeline for plan in plans}
+    return tuple(plan for plan in plans if dag_id in (plan.pipeline, _maintenance_id(plan, names))) or plans
 
 
 def _pipeline(plan: Plan, root: str, translator: Translator) -> DAG:
@@ -115,6 +121,44 @@ def _pipeline(plan: Plan, root: str, translator: Translator) -> DAG:
         on_failure_callback=callbacks.get("on_failure_callback"),
     )
     PipelineTasks(dag, plan, root, translator, callbacks.get(ON_NON_CONVERGENCE)).add()
+    return dag
+
+
+def _maintenance_id(plan: Plan, names: set[str]) -> str:
+    """The id of the DAG that maintains the tables of a pipeline; a pipeline may have such a name itself."""
+    return _free_id(f"{plan.pipeline}__maintenance", names)
+
+
+def _maintenance(plan: Plan, step: MaintenanceStep, root: str, names: set[str]) -> DAG:
+    """The DAG that keeps the tables of a pipeline small, beside the one that refreshes them."""
+    doc = maintenance_doc(plan, step, root)
+    dag = DAG(
+        _maintenance_id(plan, names),
+        description=f"Keeps the tables of {plan.pipeline} small",
+        doc_md=doc,
+        schedule=_timetable(step.schedule),
+        start_date=_LONG_AGO,
+        # What one run has removed, another need not.
+        catchup=False,
+        max_active_runs=1,
+        tags=["trickle", "maintenance", *plan.tags],
+        default_args={"owner": plan.owner or "airflow", **_TASK_DEFAULTS},
+        params={
+            "dry_run": Param(
+                False, type="boolean", title="Dry run", description="Only tell what would be removed and rewritten."
+            )
+        },
+    )
+    MaintainOperator(
+        task_id="maintain",
+        step=step,
+        catalog=plan.catalog,
+        pipeline=plan.pipeline,
+        tables=plan.maintained,
+        cluster_by={table.identifier: table.cluster_by for table in plan.tables if table.cluster_by},
+        doc_md=doc,
+        dag=dag,
+    )
     return dag
 
 

@@ -106,6 +106,10 @@ class StagedFilesMissing(CommitConflict):
     """Files that were about to be published are gone; nothing was published: the next attempt writes them again."""
 
 
+class MaintenanceFailed(TrickleError):
+    """Some tables could not be maintained, and the others were: see what failed, then run it again."""
+
+
 class LeaseHeld(TrickleError):
     """Another process refreshes this table at the moment: wait for it, then try again."""
 

@@ -162,3 +162,93 @@ class Verification(BaseModel):
     def ok(self) -> bool:
         """True when the table certainly holds what its query says."""
         return self.verdict is Verdict.OK
+
+
+class MaintainedTable(BaseModel):
+    """What maintenance did for one table, or would do."""
+
+    model_config = ConfigDict(frozen=True)
+
+    table: str
+    identifier: str
+    #: Why nothing, or not all, was done; None if all went well.
+    skipped: str | None = None
+    #: What failed; None if nothing did.
+    error: str | None = None
+    snapshots: int = 0
+    snapshots_expired: int = 0
+    #: How many snapshots stay only because somebody needs them.
+    snapshots_needed: int = 0
+    #: Files that only expired snapshots named, and old metadata files.
+    files_removed: int = 0
+    bytes_removed: int = 0
+    orphans_removed: int = 0
+    orphan_bytes: int = 0
+    #: Files that were rewritten into fewer, and into how many.
+    files_compacted: int = 0
+    files_written: int = 0
+    bytes_compacted: int = 0
+    seconds: float = 0.0
+
+    @property
+    def files_won(self) -> int:
+        """How many files were removed."""
+        return self.files_removed + self.orphans_removed
+
+    @property
+    def bytes_won(self) -> int:
+        """How many bytes were removed."""
+        return self.bytes_removed + self.orphan_bytes
+
+
+class Maintenance(BaseModel):
+    """What maintenance did, or would do (``dry_run``)."""
+
+    model_config = ConfigDict(frozen=True)
+
+    tables: tuple[MaintainedTable, ...] = ()
+    #: By state table: rows that were deleted.
+    pruned: dict[str, int] = Field(default_factory=dict)
+    #: Frontiers that others will cut, or have cut.
+    warnings: tuple[str, ...] = ()
+    dry_run: bool = False
+    seconds: float = 0.0
+
+    @property
+    def files_won(self) -> int:
+        """How many files were removed."""
+        return sum(one.files_won for one in self.tables)
+
+    @property
+    def bytes_won(self) -> int:
+        """How many bytes were removed."""
+        return sum(one.bytes_won for one in self.tables)
+
+    @property
+    def summary(self) -> str:
+        """One sentence."""
+        would = "would remove" if self.dry_run else "removed"
+        rows = sum(self.pruned.values())
+        return (
+            f"Maintenance {would} {self.files_won} files with {in_units(self.bytes_won)} of {len(self.tables)} tables, "
+            f"and {rows} rows of the state tables."
+        )
+
+    @property
+    def failed(self) -> tuple[str, ...]:
+        """Of each table that could not be maintained because of an error: a sentence."""
+        return tuple(
+            f"Table {one.identifier} was not maintained: {one.error}" for one in self.tables if one.error is not None
+        )
+
+
+def in_units(size: int) -> str:
+    """A number of bytes for people.
+
+    >>> in_units(999), in_units(1_234_567), in_units(257_000_000)
+    ('999 B', '1.2 MB', '257.0 MB')
+    """
+    for unit, one in (("TB", 10**12), ("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
+        if size >= one:
+            return f"{size / one:.1f} {unit}"
+    return f"{size} B"

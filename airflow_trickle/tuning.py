@@ -126,6 +126,14 @@ class Tuning:
     #: A later tick of the same pipeline takes over a claim that has shown no sign of life for this long.
     claim_take_over_seconds: float = 60.0
 
+    # --- maintenance ---------------------------------------------------------------------------------
+
+    #: What was current within this time is not expired, whatever the policy says: a query that has just begun to read
+    #: it needs its files.
+    maintenance_grace_seconds: float = 3600.0
+    #: So much is read at a time to compact files in this process; they are compressed, and several times larger here.
+    compact_bytes: int = 32 * _MIB
+
     # --- Airflow tasks -------------------------------------------------------------------------------
 
     #: The passes of a cycle are pushed to XCom at most this often: a pass may take a tenth of a second, and a call of

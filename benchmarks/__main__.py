@@ -4,13 +4,26 @@ from __future__ import annotations
 
 import argparse
 
-from benchmarks import analysis, commits, differential, growth, idle, memory, orchestration, parsing, recursion, tpch
+from benchmarks import (
+    analysis,
+    commits,
+    differential,
+    growth,
+    idle,
+    maintenance,
+    memory,
+    orchestration,
+    parsing,
+    recursion,
+    tpch,
+)
 
 PARTS = {
     "analysis": analysis.main,
     "parsing": parsing.main,
     "idle": idle.main,
     "commits": commits.main,
+    "maintenance": maintenance.main,
     "differential": differential.main,
     "growth": growth.main,
     "memory": memory.main,

@@ -16,6 +16,7 @@ from airflow_trickle.cli import (
     definitions,
     drawing,
     looking,
+    maintaining,
     restating,
     running,
     spark,
@@ -35,7 +36,18 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for part in (definitions, validating, analysing, drawing, running, verifying, looking, steering, restating):
+for part in (
+    definitions,
+    validating,
+    analysing,
+    drawing,
+    running,
+    verifying,
+    looking,
+    steering,
+    restating,
+    maintaining,
+):
     part.register(app)
 app.add_typer(spark.app, name="spark")
 

@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from airflow_trickle.definition.document import Document
-from airflow_trickle.definition.model import DefaultsModel, PipelineModel, TableModel
+from airflow_trickle.definition.model import DefaultsModel, MaintenanceModel, PipelineModel, TableModel
 from airflow_trickle.definition.source_model import SourceModel
 from airflow_trickle.definition.values import MUST, REFUSED
 from airflow_trickle.definition.words import given, listed, nearest
@@ -23,7 +23,10 @@ _MAPPINGS = {
     "stream_tables": "a mapping from names to queries",
     "sources": "a mapping from names to {}, or a list of names",
     "defaults": "a mapping of keys of stream tables",
+    "maintenance": "a mapping such as {schedule: @daily, keep_snapshots_for: 7d}",
 }
+#: Keys of the pipeline that hold keys of their own.
+_NESTED: dict[str, type[BaseModel]] = {"defaults": DefaultsModel, "maintenance": MaintenanceModel}
 _ITEMS = {
     "stream_tables": ("a mapping with a query", "Write `query: SELECT …` below the name."),
     "sources": ("a mapping such as {}, {table: namespace.name} or {path: /data/x, format: parquet}", ""),
@@ -125,7 +128,7 @@ def _model(loc: Loc) -> type[BaseModel]:
     """The model that holds the key at ``loc``."""
     if len(loc) > 2 and loc[0] in _PARTS:
         return TableModel if loc[0] == "stream_tables" else SourceModel
-    return DefaultsModel if len(loc) > 1 and loc[0] == "defaults" else PipelineModel
+    return _NESTED.get(str(loc[0]), PipelineModel) if len(loc) > 1 else PipelineModel
 
 
 def _keys(loc: Loc) -> list[str]:
@@ -140,7 +143,7 @@ def _names_item(loc: Loc) -> bool:
 def _where(loc: Loc) -> str:
     if len(loc) > 1 and loc[0] in _PARTS:
         return f"{_PARTS[str(loc[0])]} '{loc[1]}': "
-    return "defaults: " if len(loc) > 1 and loc[0] == "defaults" else ""
+    return f"{loc[0]}: " if len(loc) > 1 and loc[0] in _NESTED else ""
 
 
 _TELLERS: dict[str, Callable[[Loc, Any, Document], Problem]] = {

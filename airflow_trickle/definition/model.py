@@ -7,9 +7,10 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from airflow_trickle.definition.source_model import SourceModel
-from airflow_trickle.definition.task_values import Duration, Mapping, SparkConf, Whole
+from airflow_trickle.definition.task_values import Duration, Mapping, OrphanAge, SparkConf, Whole
 from airflow_trickle.definition.values import (
     Circular,
+    ClockSchedule,
     ClusterBy,
     Consistency,
     Count,
@@ -106,6 +107,34 @@ class TableModel(DefaultsModel):
         return self
 
 
+class MaintenanceModel(_Part):
+    """When the tables of a pipeline are maintained, and what is kept of their past."""
+
+    schedule: ClockSchedule | None = Field(
+        default=None, description="When: a duration, cron, @daily and the like; none: only by hand."
+    )
+    keep_snapshots_for: Duration | None = Field(default=None, description="Older snapshots are expired (default 7d).")
+    keep_snapshots: Count | None = Field(
+        default=None, description="So many of the newest snapshots of a table are kept at most (default 100)."
+    )
+    restate_window: Duration | None = Field(
+        default=None,
+        description="Whatever was current within this time is kept, so that restate can go back to it (default 1d).",
+    )
+    keep_history_for: Duration | None = Field(
+        default=None, description="Older rows of history, ticks and iterations are deleted (default 30d)."
+    )
+    keep_history: Count | None = Field(
+        default=None, description="So many refreshes of a table are kept in the history at most (default 1000)."
+    )
+    orphans_after: OrphanAge | None = Field(
+        default=None, description="Files of this age that nobody names are removed (default 3d, at least 1d)."
+    )
+    compact: Flag | None = Field(
+        default=None, description="Whether small files are rewritten into larger ones (default true)."
+    )
+
+
 class PipelineModel(_Part):
     """A pipeline of stream tables."""
 
@@ -145,6 +174,9 @@ class PipelineModel(_Part):
         default=None, description="Called when a cycle does not settle."
     )
     defaults: DefaultsModel | None = Field(default=None, description="Defaults for the keys of stream tables.")
+    maintenance: MaintenanceModel | None = Field(
+        default=None, description="When its tables are maintained, in a DAG of its own, and what is kept."
+    )
     sources: dict[Name, SourceModel | None] | None = Field(
         default=None,
         description="Tables that others write: name -> {}, {table: namespace.name} or {path: …, format: …}; or a list.",

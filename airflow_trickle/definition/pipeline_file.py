@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from airflow_trickle.definition.document import Document
 from airflow_trickle.definition.limits import read_bytes
+from airflow_trickle.definition.maintenance import MaintenanceDef, MaintenancePolicy
 from airflow_trickle.definition.messages import Loc, problems_of
 from airflow_trickle.definition.model import CALLBACKS, DefaultsModel, PipelineModel, TableModel
 from airflow_trickle.definition.records import (
@@ -90,6 +91,7 @@ class PipelineFile:
             overrides=Overrides(**overrides),
             defaults=_defaults(model),
             callbacks=tuple((key, path) for key, path in callbacks if path is not None),
+            maintenance=_maintenance(model),
         )
 
     def _problem(self, loc: Loc, message: str, hint: str = "", *, key: bool = False) -> None:
@@ -254,6 +256,15 @@ def _capture(source: SourceModel) -> CaptureDef | None:
         columns=source.columns,
         watermark=source.watermark,
     )
+
+
+def _maintenance(model: PipelineModel) -> MaintenanceDef | None:
+    said = model.maintenance
+    if said is None:
+        return None
+    knobs = {item.name: getattr(said, item.name) for item in fields(MaintenancePolicy)}
+    policy = MaintenancePolicy(**{name: value for name, value in knobs.items() if value is not None})
+    return MaintenanceDef(said.schedule, policy)
 
 
 def _defaults(model: PipelineModel) -> TableDefaults:

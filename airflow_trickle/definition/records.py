@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from airflow_trickle.definition.maintenance import MaintenanceDef
 from airflow_trickle.definition.sql_text import QueryText
 from airflow_trickle.errors import Position, Problem
 
@@ -127,6 +128,7 @@ class PipelineDef:
     overrides: Overrides = field(default_factory=Overrides)
     defaults: TableDefaults = field(default_factory=TableDefaults)
     callbacks: tuple[tuple[str, str], ...] = ()
+    maintenance: MaintenanceDef | None = None
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, WithJsonSchema
 
+from airflow_trickle.definition.maintenance import LEAST_ORPHAN_AGE
 from airflow_trickle.definition.schedules import parse_duration
 from airflow_trickle.definition.source_options import looks_secret
 from airflow_trickle.definition.spark_settings import is_performance
@@ -26,6 +27,17 @@ def _duration(value: Any) -> float:
         return parse_duration(value if isinstance(value, str) else "").total_seconds()
     except ValueError:
         must("a duration such as 30s, 5m or 1h30m")
+
+
+def _orphan_age(value: Any) -> float:
+    seconds = _duration(value)
+    if seconds < LEAST_ORPHAN_AGE:
+        refuse(
+            f"files that nobody names are kept for a day at least, not {value}: a slow refresh may be about to publish "
+            f"them.",
+            "Give 1d or more.",
+        )
+    return seconds
 
 
 def _mapping(value: Any) -> dict[str, Any]:
@@ -65,6 +77,9 @@ def _setting_text(key: str, item: Any) -> str:
 Whole = Annotated[int, BeforeValidator(_whole), WithJsonSchema({"type": "integer", "minimum": 0})]
 Duration = Annotated[
     float, BeforeValidator(_duration), WithJsonSchema({"type": "string", "pattern": r"^(\d+[dhms])+$"})
+]
+OrphanAge = Annotated[
+    float, BeforeValidator(_orphan_age), WithJsonSchema({"type": "string", "pattern": r"^(\d+[dhms])+$"})
 ]
 Mapping = Annotated[dict[str, Any], BeforeValidator(_mapping), WithJsonSchema({"type": "object"})]
 SparkConf = Annotated[

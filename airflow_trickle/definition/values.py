@@ -200,8 +200,9 @@ _SCHEDULE_SCHEMA = {
 }
 
 
-def _schedule_schema(words: str = "") -> dict[str, Any]:
-    return {**_SCHEDULE_SCHEMA, "pattern": str(_SCHEDULE_SCHEMA["pattern"]).replace("{words}", words)}
+def _schedule_schema(words: str = "", *, asset: bool = True) -> dict[str, Any]:
+    pattern = str(_SCHEDULE_SCHEMA["pattern"]).replace("{words}", words)
+    return {**_SCHEDULE_SCHEMA, "pattern": pattern if asset else pattern.replace("|[Aa]sset", "")}
 
 
 _DATE_SCHEMA = {"type": "string", "pattern": r"^\s*[0-9]{4}-[0-9]{2}-[0-9]{2}", "examples": ["2026-01-01"]}
@@ -247,6 +248,7 @@ GroupPolicy = Annotated[
     str, BeforeValidator(choice(("slowest", "fastest"))), WithJsonSchema(any_case(("slowest", "fastest")))
 ]
 Schedule = Annotated[str, BeforeValidator(_schedule_of((schedules.ASSET,))), WithJsonSchema(_schedule_schema())]
+ClockSchedule = Annotated[str, BeforeValidator(_schedule_of(())), WithJsonSchema(_schedule_schema(asset=False))]
 TableSchedule = Annotated[
     str,
     BeforeValidator(_schedule_of((schedules.CALCULATED, schedules.ASSET))),

@@ -54,17 +54,17 @@ def write_small(change: SmallChange, target: Target, staging: Staging, published
     plan = _planned(target, files, places)
     if plan is None:
         return None
-    layout = _layout(target)
+    layout = layout_of(target)
     parts = [_cast(change.new_rows, layout)]
     meter = Meter(sys.maxsize, tuning().arrow_rewrite_memory)
     meter.takes(parts[0])
     for key, file in plan.rewritten.items():
-        kept = _kept(target, file, places.get(key, ()), layout, meter)
+        kept = rows_left(target, file, places.get(key, ()), layout, meter)
         if kept is None:
             return None
         parts.append(kept)
     rows = arranged_rows(pa.concat_tables(parts), target)
-    added = [_write(target, staging, part, number) for number, part in enumerate(rows)]
+    added = [write_rows(target, staging, part, number) for number, part in enumerate(rows)]
     deletes = write_position_deletes(target.table, staging, [(file, places[key]) for key, file in plan.marked.items()])
     lost = sum(part.num_rows for part in parts[1:]) + sum(len(places.get(key, ())) for key in plan.rewritten)
     written = Written(
@@ -96,7 +96,7 @@ def _planned(target: Target, files: dict[str, DataFile], places: Places) -> _Pla
     for key, file in touched.items():
         if file.file_size_in_bytes < limits.small_file_bytes:
             plan.rewritten[key] = file
-        elif metadata.format_version != 2 or file.spec_id != target.spec.spec_id or _is_worn(file, len(places[key])):
+        elif metadata.format_version != 2 or file.spec_id != target.spec.spec_id or is_worn(file, len(places[key])):
             return None
         else:
             plan.marked[key] = file
@@ -111,14 +111,15 @@ def _size(files: Iterable[DataFile]) -> int:
     return sum(file.file_size_in_bytes for file in files)
 
 
-def _is_worn(file: DataFile, going: int) -> bool:
+def is_worn(file: DataFile, going: int) -> bool:
+    """Whether a file that loses some rows more has lost so many that it is better written anew."""
     deletes = deletes_of(file)
     gone = going + sum(delete.rows for delete in deletes)
     limits = tuning()
     return len(deletes) >= limits.rewrite_delete_files or gone > limits.rewrite_deleted_share * file.record_count
 
 
-def _layout(target: Target) -> pa.Schema:
+def layout_of(target: Target) -> pa.Schema:
     """The columns of the table's files, with their field ids."""
     return schema_to_pyarrow(target.schema)
 
@@ -127,7 +128,7 @@ def _cast(rows: pa.Table, layout: pa.Schema) -> pa.Table:
     return pa.table([rows.column(at).cast(field.type) for at, field in enumerate(layout)], schema=layout)
 
 
-def _kept(target: Target, file: DataFile, going: Sequence[int], layout: pa.Schema, meter: Meter) -> pa.Table | None:
+def rows_left(target: Target, file: DataFile, going: Sequence[int], layout: pa.Schema, meter: Meter) -> pa.Table | None:
     """The rows of a file that stay; None if the file has other columns than the table now, or they do not fit here."""
     if any(delete.kind is DeleteKind.EQUALITY for delete in deletes_of(file)):
         return None
@@ -167,7 +168,8 @@ def _mark(field: pa.Field) -> tuple[str, str, bytes | None]:
     return field.name, kind, (field.metadata or {}).get(b"PARQUET:field_id")
 
 
-def _write(target: Target, staging: Staging, rows: pa.Table, number: int) -> str:
+def write_rows(target: Target, staging: Staging, rows: pa.Table, number: int) -> str:
+    """Write rows as a data file of a staging; where it is."""
     location = f"{staging.data_folder}/part-{number:05d}-{staging.staging_id}.parquet"
     with target.table.io.new_output(location).create(overwrite=True) as stream:
         pq.write_table(

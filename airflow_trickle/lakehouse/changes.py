@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -14,6 +14,7 @@ from pyiceberg.manifest import DataFile, ManifestContent, ManifestFile
 from pyiceberg.schema import Schema
 from pyiceberg.table import FileScanTask, Table
 
+from airflow_trickle.lakehouse.compacted import pairs_between
 from airflow_trickle.lakehouse.deletes import DeleteFile, DeleteKind, LiveFile, deletes_of, total_rows, total_size
 from airflow_trickle.lakehouse.positions import deleted_positions, named_files
 from airflow_trickle.lakehouse.snapshots import live_files, manifests_of
@@ -56,9 +57,41 @@ class FileChanges:
 def file_changes(table: Table, before: int | None, after: int | None) -> FileChanges:
     """Compare two snapshots of one table; manifests they share are not opened, unless rows were deleted by others.
 
+    Files that our own compaction has only rewritten do not count, see `lakehouse.compacted`.
+
     Raises:
         HistoryExpired: the table does not keep one of the snapshots any more.
     """
+    found = _compared(table, before, after)
+    pairs = pairs_between(table, before, after) if not found.nothing else []
+    if not pairs:
+        return found
+    starts, ends = [before, *(one for _, one in pairs)], [*(one for one, _ in pairs), after]
+    steps = [_compared(table, start, end) for start, end in zip(starts, ends, strict=True)]
+    around = _added_up(steps)
+    # A compaction that a rollback has undone lies between in time only: then going around it is a detour.
+    return around if around is not None and (around.rows, around.size) < (found.rows, found.size) else found
+
+
+def _added_up(steps: Sequence[FileChanges]) -> FileChanges | None:
+    """The changes of several steps as one, or None if a file would come or go twice, with different deletes."""
+    added: dict[str, DataFile] = {}
+    removed: dict[str, DataFile] = {}
+    for step in steps:
+        for files, others, these in ((step.removed, added, removed), (step.added, removed, added)):
+            for file in files:
+                other = others.get(file.file_path)
+                if other is not None and other == file:
+                    del others[file.file_path]
+                elif file.file_path in these:
+                    return None
+                else:
+                    these[file.file_path] = file
+    return FileChanges(tuple(added[path] for path in sorted(added)), tuple(removed[path] for path in sorted(removed)))
+
+
+def _compared(table: Table, before: int | None, after: int | None) -> FileChanges:
+    """The files that two snapshots do not share."""
     old, new = manifests_of(table, before), manifests_of(table, after)
     old_files, new_files = (live_files(table, _to_open(own, other)) for own, other in ((old, new), (new, old)))
     same = _with_same_rows(table, old_files, new_files)

@@ -39,6 +39,7 @@ from sqlalchemy.exc import IntegrityError
 from airflow_trickle.errors import CommitConflict, TrickleError, UnsupportedTable
 from airflow_trickle.lakehouse.catalog import CATALOG_ROWS, Lakehouse, split_identifier
 from airflow_trickle.lakehouse.columns import has_collections, same_columns
+from airflow_trickle.lakehouse.compacted import COMPACTED
 from airflow_trickle.lakehouse.files import delete_files, make_durable, reported
 from airflow_trickle.lakehouse.partition_values import partition_of
 from airflow_trickle.lakehouse.partitions import Layout, same_parts
@@ -46,6 +47,7 @@ from airflow_trickle.lakehouse.positions import check_deletes
 from airflow_trickle.lakehouse.producers import (
     AppendProducer,
     ChangeTransaction,
+    CompactionProducer,
     CreationTransaction,
     ReplaceProducer,
 )
@@ -190,7 +192,8 @@ def stage(
     """Write manifests and metadata of a table's next state; nothing is visible yet.
 
     ``deletes`` are what `positions.write_position_deletes` made, for files that stay or for new ones; ``beside`` are
-    further files that the snapshot names.
+    further files that the snapshot names. If the summary says that it is a compaction, the added files have the very
+    rows of the removed ones.
     """
     transaction = _transaction(target)
     producer = _producer(target, staging, transaction, added, removed, deletes, summary)
@@ -204,7 +207,7 @@ def stage(
         )
         location = metadata_location(target, staged, staging)
         lake.catalog._write_metadata(staged.metadata, staged.io, location)
-        metadata = [*producer._written_manifests, *producer._written_manifest_lists, location]
+        metadata = [*_listed_manifests(staged, producer), *producer._written_manifest_lists, location]
         written = [*(file.file_path for file in (*added, *deletes)), *metadata]
         make_durable(staged.io, written)
     return Staged(
@@ -216,6 +219,20 @@ def stage(
         table=lake.table_at(target.identifier, location),
         written=(*written, *beside),
     )
+
+
+def _listed_manifests(staged: StagedTable, producer: AppendProducer | ReplaceProducer) -> list[str]:
+    """The manifests that a new snapshot lists; those that were merged into others at once are removed.
+
+    No snapshot would ever name them.
+    """
+    if len(producer._written_manifests) < 2:
+        return list(producer._written_manifests)
+    snapshot = staged.metadata.snapshot_by_id(producer.snapshot_id)
+    assert snapshot is not None  # noqa: S101 - it was just made
+    listed = {manifest.manifest_path for manifest in snapshot.manifests(staged.io)}
+    delete_files(staged.io, [path for path in producer._written_manifests if path not in listed])
+    return [path for path in producer._written_manifests if path in listed]
 
 
 def _producer(
@@ -235,7 +252,9 @@ def _producer(
         "snapshot_properties": dict(summary),
     }
     producer: AppendProducer | ReplaceProducer
-    if added and not removed and not deletes:
+    if COMPACTED in summary:
+        producer = CompactionProducer(operation=Operation.OVERWRITE, **settings)
+    elif added and not removed and not deletes:
         producer = AppendProducer(operation=Operation.APPEND, **settings)
     else:
         only_deletes = deletes and not added

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from urllib.parse import unquote, urlparse
 
 from pyarrow.fs import FileInfo, FileSelector, FileSystem, FileType
@@ -37,6 +38,73 @@ def list_tree(io: FileIO, folder: str) -> list[str]:
     infos: list[FileInfo] = filesystem.get_file_info(FileSelector(path, allow_not_found=True, recursive=True))
     inside = sorted(info.path.removeprefix(path).strip("/") for info in infos if info.type == FileType.File)
     return [f"{folder.rstrip('/')}/{name}" for name in inside]
+
+
+@dataclass(frozen=True)
+class FoundFile:
+    """A file or a folder as a listing shows it; the time of its last change is in seconds, None where nobody knows."""
+
+    location: str
+    size: int
+    modified: float | None
+    is_folder: bool = False
+
+
+def found_in(io: FileIO, folder: str) -> list[FoundFile]:
+    """Everything inside a folder and the folders in it, with sizes and times; a missing folder is empty."""
+    filesystem, path = resolve(io, folder)
+    infos: list[FileInfo] = filesystem.get_file_info(FileSelector(path, allow_not_found=True, recursive=True))
+    root = folder.rstrip("/")
+    return [
+        FoundFile(
+            f"{root}/{info.path.removeprefix(path).strip('/')}",
+            info.size or 0,
+            info.mtime_ns / 1e9 if info.mtime_ns is not None and info.mtime_ns > 0 else None,
+            info.type == FileType.Directory,
+        )
+        for info in sorted(infos, key=lambda one: one.path)
+    ]
+
+
+def place_of(io: FileIO, location: str) -> str:
+    """What is the same for two spellings of one file (``file:///a`` and ``/a``)."""
+    scheme, netloc, path = PyArrowFileIO.parse_location(location, io.properties)
+    return f"{scheme}://{netloc}{path}"
+
+
+def sizes_of(io: FileIO, locations: Iterable[str]) -> dict[str, int]:
+    """The sizes of some files; those that are not there are left out."""
+    found: dict[str, int] = {}
+    by_system: dict[int, tuple[FileSystem, list[tuple[str, str]]]] = {}
+    for location in locations:
+        filesystem, path = resolve(io, location)
+        by_system.setdefault(id(filesystem), (filesystem, []))[1].append((location, path))
+    for filesystem, places in by_system.values():
+        infos: list[FileInfo] = filesystem.get_file_info([path for _, path in places])
+        found |= {
+            place: info.size or 0 for (place, _), info in zip(places, infos, strict=True) if info.type == FileType.File
+        }
+    return found
+
+
+def remove_empty_folders(io: FileIO, folders: Iterable[str], below: str) -> int:
+    """Remove local folders that hold nothing, and those above them that hold nothing then; how many went.
+
+    The system refuses to remove a folder in which somebody has just written. A bucket has no folders.
+    """
+    scheme, _, root = PyArrowFileIO.parse_location(below, io.properties)
+    if scheme != "file":
+        return 0
+    removed = 0
+    root = root.rstrip("/")
+    for folder in sorted(set(folders), reverse=True):
+        path = PyArrowFileIO.parse_location(folder, io.properties)[2].rstrip("/")
+        with suppress(OSError):
+            while path.startswith(f"{root}/"):
+                os.rmdir(path)
+                removed += 1
+                path = os.path.dirname(path)
+    return removed
 
 
 def make_folder(io: FileIO, folder: str) -> None:

@@ -17,7 +17,7 @@ from pyiceberg.manifest import (
 )
 from pyiceberg.table import CreateTableTransaction, Transaction
 from pyiceberg.table.metadata import TableMetadata
-from pyiceberg.table.snapshots import Summary
+from pyiceberg.table.snapshots import Operation, Summary
 from pyiceberg.table.update import TableUpdate, update_table_metadata
 from pyiceberg.table.update.snapshot import _ManifestMergeManager, _MergeAppendFiles, _OverwriteFiles
 from pyiceberg.typedef import EMPTY_DICT
@@ -151,6 +151,15 @@ class ReplaceProducer(_OverwriteFiles):
             return super()._summary(snapshot_properties)
         finally:
             self._added_data_files, self._deleted_data_files = data
+
+
+class CompactionProducer(ReplaceProducer):
+    """A snapshot with the rows of the one before in other files; what the format calls ``replace``."""
+
+    def _summary(self, snapshot_properties: dict[str, str] = EMPTY_DICT) -> Summary:
+        """As of an overwrite, which pyiceberg knows how to add up."""
+        counted = super()._summary(snapshot_properties)
+        return Summary(operation=Operation.REPLACE, **counted.additional_properties)
 
 
 class _DeletesWriter(ManifestWriterV2):

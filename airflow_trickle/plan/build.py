@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from airflow_trickle.analysis.due import ticking
@@ -14,7 +14,7 @@ from airflow_trickle.definition.settings import Settings, load_settings
 from airflow_trickle.errors import DefinitionError, Problem
 from airflow_trickle.plan.captures import capture_steps
 from airflow_trickle.plan.shape import Shape
-from airflow_trickle.plan.steps import InputKind, PinStep, Plan
+from airflow_trickle.plan.steps import InputKind, MaintenanceStep, PinStep, Plan
 from airflow_trickle.plan.tables import TableSteps, distinct
 
 
@@ -135,7 +135,13 @@ def _plan(one: PipelineAnalysis, steps: TableSteps, shape: Shape, settings: Sett
         components=shape.components_of(pipeline.file),
         groups=shape.groups_of(pipeline.file),
         mutual=shape.mutual_of(one),
+        maintenance=_maintenance(pipeline),
     )
+
+
+def _maintenance(pipeline: PipelineDef) -> MaintenanceStep | None:
+    said = pipeline.maintenance
+    return MaintenanceStep(schedule=said.schedule, **asdict(said.policy)) if said is not None else None
 
 
 def _skips(pipeline: PipelineDef, settings: Settings) -> bool:

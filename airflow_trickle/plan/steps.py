@@ -13,6 +13,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from airflow_trickle.definition.maintenance import MaintenancePolicy
 from airflow_trickle.definition.places import position_in
 from airflow_trickle.errors import Position
 
@@ -255,6 +256,25 @@ class MutualStep(_Step):
     query: str
 
 
+class MaintenanceStep(_Step):
+    """Keeps the tables of a pipeline small: what is kept of their past, times in seconds; see `MaintenancePolicy`."""
+
+    #: None: only by hand.
+    schedule: str | None
+    keep_snapshots_for: float
+    keep_snapshots: int
+    restate_window: float
+    keep_history_for: float
+    keep_history: int
+    orphans_after: float
+    compact: bool
+
+    @property
+    def policy(self) -> MaintenancePolicy:
+        """What is kept."""
+        return MaintenancePolicy(**self.model_dump(exclude={"schedule"}))
+
+
 class Plan(_Step):
     """Everything one tick of a pipeline does, upstream first."""
 
@@ -285,6 +305,13 @@ class Plan(_Step):
     components: tuple[ComponentStep, ...] = ()
     groups: tuple[GroupStep, ...] = ()
     mutual: tuple[MutualStep, ...] = ()
+    #: What keeps its tables small, in a DAG of its own; None: only ``trickle maintain`` by hand.
+    maintenance: MaintenanceStep | None = None
+
+    @property
+    def maintained(self) -> tuple[str, ...]:
+        """The tables that it makes, by identifier: stream tables, and mirrors of captured sources."""
+        return (*(table.identifier for table in self.tables), *(step.identifier for step in self.captures))
 
     @property
     def tables(self) -> tuple[TableStep, ...]:

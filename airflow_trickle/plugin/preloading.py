@@ -31,6 +31,7 @@ FOR_TASKS = (
     "airflow_trickle.engine.group",
     "airflow_trickle.engine.group_commit",
     "airflow_trickle.engine.idle",
+    "airflow_trickle.engine.maintenance.maintain",
     "airflow_trickle.engine.pin",
     "airflow_trickle.engine.refresh",
     "airflow_trickle.engine.restate",

@@ -29,6 +29,7 @@ COMMANDS = [
     "reset",
     "drop",
     "restate",
+    "maintain",
 ]
 COMMANDS += ["explain", "graph", "strata", "sccs", "groups", "decompose"]
 

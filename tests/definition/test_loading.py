@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from airflow_trickle.definition.load import load_project
+from airflow_trickle.definition.maintenance import MaintenanceDef, MaintenancePolicy
 from airflow_trickle.definition.records import Overrides
 from tests.budgets import budget
 from tests.yaml_files import write
@@ -61,6 +62,15 @@ EVERYTHING = """
         schedule: calculated
         partition_by: [Day, "Month( ts )", "truncate(4,`a b`)"]
         cluster_by: [customer, "`a b`"]
+    maintenance:
+      schedule: "@daily"
+      keep_snapshots_for: 2d
+      keep_snapshots: 20
+      restate_window: 12h
+      keep_history_for: 10d
+      keep_history: 200
+      orphans_after: 4d
+      compact: false
     """
 
 
@@ -87,6 +97,18 @@ def test_every_key_arrives_in_the_records(tmp_path):
         "on_non_convergence_callback": "pkg.mod.endless",
         "on_success_callback": "pkg.mod.good",
     }
+    assert pipeline.maintenance == MaintenanceDef(
+        "@daily",
+        MaintenancePolicy(
+            keep_snapshots_for=2 * 86_400,
+            keep_snapshots=20,
+            restate_window=43_200,
+            keep_history_for=10 * 86_400,
+            keep_history=200,
+            orphans_after=4 * 86_400,
+            compact=False,
+        ),
+    )
     assert {source.name: source.identifier for source in pipeline.sources} == {
         "orders": "shop.orders",
         "people": "shop.people",

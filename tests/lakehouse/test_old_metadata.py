@@ -44,6 +44,18 @@ def test_metadata_files_do_not_add_up(lake: Lakehouse) -> None:
     assert rows_of(lake, NAME) == [{"epoch": 29, "name": "x"}]
 
 
+def test_every_manifest_that_a_commit_leaves_is_named_by_a_snapshot(lake: Lakehouse) -> None:
+    for number in range(45):  # manifests are merged when 20 have gathered
+        commit(lake, [stage_rows(lake, NAME, [{"epoch": number, "name": "x"}], replace=number == 30)])
+
+    table = lake.table(NAME)
+    assert table is not None
+    named = {one.manifest_list for one in table.metadata.snapshots}
+    named |= {one.manifest_path for snapshot in table.metadata.snapshots for one in snapshot.manifests(table.io)}
+    found = [path for path in list_files(table.io, f"{table.metadata.location}/metadata") if path.endswith(".avro")]
+    assert set(found) == named
+
+
 def test_a_table_that_says_so_keeps_all_metadata_files(lake: Lakehouse) -> None:
     _write(lake, 0)
     table = lake.table(NAME)

@@ -111,6 +111,7 @@ RETRIED = {
     errors.CommitConflict: True,
     errors.StagedFilesMissing: True,
     errors.LeaseHeld: True,
+    errors.MaintenanceFailed: True,
     errors.SparkUnavailable: True,
     errors.RefreshFailed: True,
     errors.QueryRejected: False,

@@ -9,6 +9,7 @@ from tools.faults.rooms.capture import CAPTURE
 from tools.faults.rooms.definition import DEFINITION
 from tools.faults.rooms.fixpoint import FIXPOINT
 from tools.faults.rooms.lakehouse import LAKEHOUSE
+from tools.faults.rooms.maintenance import MAINTENANCE
 from tools.faults.rooms.orchestration import ORCHESTRATION
 from tools.faults.rooms.publishing import PUBLISHING
 from tools.faults.rooms.refresh import REFRESH
@@ -20,6 +21,7 @@ FAULTS: tuple[Fault, ...] = (
     *SQL,
     *ANALYSIS,
     *LAKEHOUSE,
+    *MAINTENANCE,
     *RULES,
     *AGGREGATES,
     *REFRESH,

@@ -51,8 +51,8 @@ ORCHESTRATION: tuple[Fault, ...] = (
         "ticks-run-side-by-side",
         "several ticks of a pipeline run at the same time",
         "dag_factory.py",
-        "max_active_runs=1,",
-        "max_active_runs=16,",
+        "published.\n        max_active_runs=1,",
+        "published.\n        max_active_runs=16,",
     ),
     _OPERATORS.fault(
         "backfill-reads-the-start-of-its-interval",

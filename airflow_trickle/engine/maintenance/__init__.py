@@ -1,0 +1,1 @@
+"""Maintenance of stream tables: compaction, and all of it in order."""

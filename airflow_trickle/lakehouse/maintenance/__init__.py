@@ -1,0 +1,1 @@
+"""Keeping tables small: expiry of snapshots, orphan files, pruning of state tables."""
