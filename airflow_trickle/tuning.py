@@ -123,6 +123,14 @@ class Tuning:
     #: A later tick of the same pipeline takes over a claim that has shown no sign of life for this long.
     claim_take_over_seconds: float = 60.0
 
+    # --- the catalog's database (PostgreSQL; SQLite has one writer at a time) ------------------------
+
+    #: A transaction waits so long for a row that another one has locked, and so long for a statement.
+    database_lock_seconds: float = 60.0
+    database_statement_seconds: float = 120.0
+    #: A transaction whose process stands still in the midst of it is ended by the server after this long.
+    database_idle_seconds: float = 300.0
+
     # --- Airflow tasks -------------------------------------------------------------------------------
 
     #: The passes of a cycle are pushed to XCom at most this often: a pass may take a tenth of a second, and a call of
