@@ -19,11 +19,12 @@ import json
 import logging
 import os
 import struct
+import time
 import uuid
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
-from pyarrow.fs import FileType
+from pyarrow.fs import FileSelector, FileSystem, FileType
 from pyiceberg.io.pyarrow import PyArrowFileIO
 from sqlalchemy import Connection, delete, insert, select, text
 
@@ -39,6 +40,8 @@ MARKER = "_trickle_owner.json"
 _KEY = "owner"
 #: A process that stood still for so many ticks may still write the token that it had made.
 _TOKENS = 256
+#: A file that waits for so long to be moved into its place is waited for by nobody.
+_OLD_SECONDS = 3600
 #: Names of one file system.
 _SAME_SCHEME = {"s3a": "s3", "s3n": "s3", "abfss": "abfs", "wasbs": "wasb"}
 
@@ -294,11 +297,20 @@ def _write_marker(lake: Lakehouse, folder: str, marker: Marker) -> None:
             with filesystem.open_output_stream(inside) as stream:  # a bucket shows a file when it is whole
                 stream.write(content)
             return
-        filesystem.create_dir(inside.rpartition("/")[0], recursive=True)
+        home = inside.rpartition("/")[0]
+        filesystem.create_dir(home, recursive=True)
         beside = f"{inside}.{uuid.uuid4().hex[:8]}"
         with filesystem.open_output_stream(beside) as stream:
             stream.write(content)
         filesystem.move(beside, inside)
+        _tidy(filesystem, home)
+
+
+def _tidy(filesystem: FileSystem, home: str) -> None:
+    """Remove what processes left that were killed right before they moved it into its place."""
+    for found in filesystem.get_file_info(FileSelector(home)):
+        if found.base_name.startswith(f"{MARKER}.") and found.mtime_ns < time.time_ns() - _OLD_SECONDS * 10**9:
+            filesystem.delete_file(found.path)
 
 
 def _refusal(lake: Lakehouse, identity: Identity, folder: str, marker: Marker) -> str:
