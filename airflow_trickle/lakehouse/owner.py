@@ -21,6 +21,7 @@ import os
 import struct
 import time
 import uuid
+from contextlib import suppress
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
@@ -300,9 +301,14 @@ def _write_marker(lake: Lakehouse, folder: str, marker: Marker) -> None:
         home = inside.rpartition("/")[0]
         filesystem.create_dir(home, recursive=True)
         beside = f"{inside}.{uuid.uuid4().hex[:8]}"
-        with filesystem.open_output_stream(beside) as stream:
-            stream.write(content)
-        filesystem.move(beside, inside)
+        try:
+            with filesystem.open_output_stream(beside) as stream:
+                stream.write(content)
+            filesystem.move(beside, inside)
+        except BaseException:
+            with suppress(OSError):
+                filesystem.delete_file(beside)
+            raise
         _tidy(filesystem, home)
 
 

@@ -28,6 +28,7 @@ COMMANDS = [
     "resume",
     "reset",
     "drop",
+    "take-over",
     "restate",
 ]
 COMMANDS += ["explain", "graph", "strata", "sccs", "groups", "decompose"]

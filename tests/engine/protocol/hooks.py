@@ -211,7 +211,8 @@ def _announce_statements(engine: Engine) -> None:
         _LOCAL.connection = cursor.connection
         announce(kind, statement, False)
         cursor.execute(statement, parameters)
-        announce(kind, statement, True)
+        if not statement.startswith("SELECT"):  # an answer that is lost is a question that failed
+            announce(kind, statement, True)
         return True
 
     event.listen(engine, "do_execute", execute)

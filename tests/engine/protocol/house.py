@@ -67,7 +67,7 @@ diamond_consistency: atomic
 
 
 @dataclass(frozen=True)
-class _NumberTask:
+class NumberTask:
     """Captures a source that is a number."""
 
     subject: Subject
@@ -125,9 +125,9 @@ class House:
         self.rows += 1
         self.number += 1
 
-    def look(self, subject: Subject) -> _NumberTask | None:
+    def look(self, subject: Subject) -> NumberTask | None:
         state, number = subject.mirror.state, self.number
-        return None if state is not None and state.watermark == str(number) else _NumberTask(subject, number)
+        return None if state is not None and state.watermark == str(number) else NumberTask(subject, number)
 
 
 def spark() -> SparkProvider:

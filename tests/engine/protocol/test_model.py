@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import re
 import shutil
 import tempfile
 import time
@@ -41,7 +42,10 @@ from tests.engine.protocol.house import House, spark, without_spark
 from tests.engine.protocol.judging import Judge
 from tests.engine.protocol.processes import CURRENT, Killed, Loss, Process
 
+#: What was explored by this process.
 STEPS: Counter[str] = Counter()
+#: A soak takes as long as it takes.
+pytestmark = pytest.mark.timeout(0 if budgets.PROFILE.name == "soak" else 600)
 WORKERS = st.integers(0, 2)
 
 
@@ -252,8 +256,6 @@ class Protocol(RuleBasedStateMachine):
 
 def ids_in(path: str) -> set[str]:
     """The staging ids in the name of a file."""
-    import re
-
     return set(re.findall(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", path))
 
 
@@ -267,12 +269,12 @@ class OnPostgresql(Protocol):
 
 def explore(machine: type[Protocol], weight: float) -> None:
     started = time.monotonic()
-    STEPS.clear()
     run_state_machine_as_test(
         machine,
         settings=settings(
             max_examples=budgets.examples(weight),
-            stateful_step_count=40,
+            # The longer, the less of the time goes into beginning and ending.
+            stateful_step_count=400 if budgets.PROFILE.name == "soak" else 40,
             deadline=None,
             suppress_health_check=list(HealthCheck),
             # A case of forty rules takes seconds: it is kept as it was found.
