@@ -186,7 +186,12 @@ def _require_place(lake: Lakehouse, identity: Identity) -> None:
 def _place(database: Database) -> tuple[str, str]:
     """What tells this database from a copy, and how it is shown."""
     if database.is_sqlite:
-        path = os.path.realpath(database.url.database or "")
+        if database not in _FILES:
+            # The address may be an URI, or relative.
+            with database.reading() as connection:
+                main = next(row for row in connection.exec_driver_sql("PRAGMA database_list") if row[1] == "main")
+            _FILES[database] = os.path.realpath(main[2])
+        path = _FILES[database]
         found = os.stat(path)
         # Neither changes with a restart or another mount of the same folder; both do with a copy.
         return f"sqlite {found.st_ino} {_birth(path, found)}", path
@@ -195,7 +200,8 @@ def _place(database: Database) -> tuple[str, str]:
     return _SERVERS[database]
 
 
-#: Asked once: an open catalog does not get another server.
+#: Asked once: an open catalog does not get another file or server.
+_FILES: WeakKeyDictionary[Database, str] = WeakKeyDictionary()
 _SERVERS: WeakKeyDictionary[Database, tuple[str, str]] = WeakKeyDictionary()
 
 
