@@ -273,8 +273,7 @@ def explore(machine: type[Protocol], weight: float) -> None:
         machine,
         settings=settings(
             max_examples=budgets.examples(weight),
-            # The longer, the less of the time goes into beginning and ending.
-            stateful_step_count=100 if budgets.PROFILE.name == "soak" else 40,
+            stateful_step_count=40,
             deadline=None,
             suppress_health_check=list(HealthCheck),
             # A case of forty rules takes seconds: it is kept as it was found.
