@@ -130,6 +130,8 @@ class Tuning:
     database_statement_seconds: float = 120.0
     #: A transaction whose process stands still in the midst of it is ended by the server after this long.
     database_idle_seconds: float = 300.0
+    #: A database, of either kind, that went away at a COMMIT is asked for so long what became of it.
+    commit_outcome_seconds: float = 10.0
 
     # --- Airflow tasks -------------------------------------------------------------------------------
 

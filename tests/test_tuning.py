@@ -68,6 +68,7 @@ _CONSTANT = re.compile(r"_?[A-Z][A-Z0-9_]*")
         ("database_lock_seconds", 60.0),
         ("database_statement_seconds", 120.0),
         ("database_idle_seconds", 300.0),
+        ("commit_outcome_seconds", 10.0),
         ("iteration_push_seconds", 1.0),
         ("submission_outcome_seconds", 10.0),
         ("spark_reach_seconds", 5.0),

@@ -53,6 +53,7 @@ from airflow_trickle.lakehouse.producers import (
 )
 from airflow_trickle.lakehouse.snapshots import files_of
 from airflow_trickle.lakehouse.staging import Staging, finish, is_pending, is_published, require_files
+from airflow_trickle.tuning import tuning
 
 NAME_MAPPING = "schema.name-mapping.default"
 
@@ -61,8 +62,8 @@ OWNED = "trickle.stream-table"
 #: Beside it: the table is the mirror of a captured source, and of what.
 CAPTURED = "trickle.captured-from"
 
-#: So long a database that went away at a commit is waited for, until it says what became of it.
-_PAUSES = (0.1, 0.5, 2.0, 5.0)
+#: So often a database that went away at a commit is asked what became of it.
+_ASK_SECONDS = 0.5
 
 #: The place of the partition among the values of a `DataFile`.
 _PARTITION = 3
@@ -342,14 +343,15 @@ def did_commit(lake: Lakehouse, records: Sequence[Staging], error: CommitUnanswe
     """
     if not records:
         return False
-    for pause in (*_PAUSES, None):
+    deadline = time.monotonic() + tuning().commit_outcome_seconds
+    while True:
         try:
             # All of them were to go with one transaction, so that one tells of all.
             return not is_pending(lake, records[0]) and any(is_published(lake, record) for record in records)
         except CatalogUnavailable:
-            if pause is None:
+            if time.monotonic() >= deadline:
                 break
-            time.sleep(pause)
+            time.sleep(_ASK_SECONDS)
     names = ", ".join(record.identifier for record in records)
     raise CommitUnanswered(
         f"{error} The connection was lost at the very commit, so that it is not known whether {names} was published; "

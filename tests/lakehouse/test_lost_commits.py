@@ -16,7 +16,6 @@ import pytest
 from sqlalchemy import delete, text
 
 from airflow_trickle.errors import CatalogUnavailable, CommitConflict, CommitUnanswered
-from airflow_trickle.lakehouse import commit as committing
 from airflow_trickle.lakehouse.catalog import Lakehouse, open_lakehouse
 from airflow_trickle.lakehouse.commit import commit
 from airflow_trickle.lakehouse.database import Database
@@ -72,9 +71,9 @@ def test_a_commit_that_did_not_happen_is_a_failure_and_can_be_tried_again(lake: 
 
 @pytest.mark.parametrize("after", [True, False])
 def test_a_database_that_stays_away_leaves_the_files_alone(
-    lake: Lakehouse, table: str, monkeypatch: pytest.MonkeyPatch, after: bool
+    lake: Lakehouse, table: str, tuned: Tuned, after: bool
 ) -> None:
-    monkeypatch.setattr(committing, "_PAUSES", (0.0,))
+    tuned(commit_outcome_seconds=0.0)
     staged = stage_rows(lake, table, [NEW], replace=True)
     with hooks.hooked(Losing(lake, after, away=True)):
         with pytest.raises(CommitUnanswered, match=f"it is not known whether {table} was published; no file was remov"):

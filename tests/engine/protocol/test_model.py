@@ -30,7 +30,7 @@ from airflow_trickle.engine.group import GroupRefresh
 from airflow_trickle.engine.pin import pin
 from airflow_trickle.engine.refresh import refresh
 from airflow_trickle.errors import RefreshFailed, TrickleError
-from airflow_trickle.lakehouse import commit, leases
+from airflow_trickle.lakehouse import leases
 from airflow_trickle.lakehouse.database import Database
 from airflow_trickle.lakehouse.staging import clean_pipeline
 from airflow_trickle.lakehouse.tables import staging
@@ -59,7 +59,7 @@ class Protocol(RuleBasedStateMachine):
         STEPS["examples"] += 1
         self.patches = pytest.MonkeyPatch()
         self.folder = Path(tempfile.mkdtemp(dir="/dev/shm" if os.path.isdir("/dev/shm") else None))
-        self.tuning = tuned(lease_wait_seconds=0.0)
+        self.tuning = tuned(lease_wait_seconds=0.0, commit_outcome_seconds=0.0)
         self.tuning.__enter__()
         hooks.announce_everything(self.patches)
         self.house = House(self.folder, self.uri(self.folder))
@@ -71,7 +71,6 @@ class Protocol(RuleBasedStateMachine):
         self.patches.setattr(leases, "_keep_alive", lambda *_: None)
         self.patches.setattr(leases, "this_process", self._this_process)
         self.patches.setattr(leases, "is_gone", lambda row: row["pid"] in self.dead)
-        self.patches.setattr(commit, "_PAUSES", ())
         self.workers = [self._new() for _ in range(3)]
         self.lake = self.house.open()
         self.judge = Judge(self.house, self.lake)
