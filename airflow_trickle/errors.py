@@ -78,6 +78,14 @@ class CatalogUnavailable(TrickleError):
     """The Iceberg catalog or its database did not answer: check its address, then try again."""
 
 
+class CommitUnanswered(CatalogUnavailable):
+    """The connection was lost at COMMIT, so that it may count or not: look at the published state, then go on."""
+
+
+class NotTheOwner(TrickleError):
+    """Another catalog database owns the warehouse: use that one, or ``trickle take-over`` if this one replaces it."""
+
+
 class WarehouseUnavailable(TrickleError):
     """The warehouse cannot be read or written: check path, rights and free space, then try again."""
 

@@ -134,6 +134,16 @@ class Tuning:
     #: So much is read at a time to compact files in this process; they are compressed, and several times larger here.
     compact_bytes: int = 32 * _MIB
 
+    # --- the catalog's database (PostgreSQL; SQLite has one writer at a time) ------------------------
+
+    #: A transaction waits so long for a row that another one has locked, and so long for a statement.
+    database_lock_seconds: float = 60.0
+    database_statement_seconds: float = 120.0
+    #: A transaction whose process stands still in the midst of it is ended by the server after this long.
+    database_idle_seconds: float = 300.0
+    #: A database, of either kind, that went away at a COMMIT is asked for so long what became of it.
+    commit_outcome_seconds: float = 10.0
+
     # --- Airflow tasks -------------------------------------------------------------------------------
 
     #: The passes of a cycle are pushed to XCom at most this often: a pass may take a tenth of a second, and a call of

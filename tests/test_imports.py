@@ -22,8 +22,7 @@ HOMES: dict[str, set[str]] = {
     "filelock": {"spark"},
     "grpc": {"spark"},
     "networkx": {"analysis"},
-    # Leases ask whether their holder still lives.
-    "psutil": {"spark", "lakehouse"},
+    "psutil": {"spark"},
     "pyarrow": {"lakehouse", "engine"},
     "pydantic": {"definition", "plan", "results", "tick"},
     "pydantic_core": {"definition"},

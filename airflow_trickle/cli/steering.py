@@ -1,4 +1,4 @@
-"""``trickle suspend``, ``resume``, ``reset`` and ``drop``."""
+"""``trickle suspend``, ``resume``, ``reset``, ``drop`` and ``take-over``."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ def register(app: typer.Typer) -> None:
     app.command()(resume)
     app.command()(reset)
     app.command()(drop)
+    app.command()(take_over)
 
 
 def suspend(tables: Tables, catalog: CatalogName = None, as_json: AsJson = False) -> None:
@@ -122,6 +123,34 @@ def drop(
         return
     for name in names:
         out.print(f"{name}: dropped.")
+
+
+def take_over(
+    warehouse: Annotated[
+        str | None, typer.Option("--warehouse", metavar="LOCATION", help="Another folder than the catalog's warehouse.")
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    catalog: CatalogName = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make this catalog's database the owner of its warehouse.
+
+    For a database that was restored or moved. Stop everything that uses the one that owned it before: that one can
+    neither write nor clean there any more.
+    """
+    from airflow_trickle.lakehouse.owner import take_over as take
+
+    if as_json and not yes:
+        raise typer.BadParameter("with --json nothing is asked: add --yes to confirm.", param_hint="--json")
+    with lakehouse(catalog) as lake:
+        if not yes:
+            folder = warehouse or lake.catalog.properties["warehouse"]
+            typer.confirm(f"Is the database that owned {folder} before out of use for good?", abort=True)
+        folder = take(lake, warehouse)
+    if as_json:
+        print_json({"warehouse": folder})
+        return
+    out.print(f"{folder}: it belongs to this catalog's database now.")
 
 
 def _found(lake: Lakehouse, names: list[str]) -> list[TableStatus]:

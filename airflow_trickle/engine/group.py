@@ -30,7 +30,7 @@ from airflow_trickle.engine.refresh import Progress, not_due, refresh
 from airflow_trickle.errors import CommitConflict, LeaseHeld, RefreshFailed, TrickleError
 from airflow_trickle.lakehouse import staging as stagings
 from airflow_trickle.lakehouse.catalog import Lakehouse, Unseen
-from airflow_trickle.lakehouse.leases import Lease, holding, is_at_work, unclaim
+from airflow_trickle.lakehouse.leases import Lease, check, holding, is_at_work, unclaim
 from airflow_trickle.lakehouse.prepared import read_prepared, withdraw_prepared
 from airflow_trickle.lakehouse.state import read_status, stored_status
 from airflow_trickle.plan.steps import RefreshStep
@@ -62,7 +62,9 @@ def refresh_group(
             return done
         try:
             for part in step.parts:
+                check(lake, *leases.values())
                 group.stage(part.unit)
+            check(lake, *leases.values())
             return group.commit()
         except BaseException as error:
             # The first error is the one to show; what cannot be removed now is removed by the next tick.
@@ -161,8 +163,7 @@ class GroupRefresh:
             stagings.clean_table(self.lake, lease, self.spark.end_left_behind)
 
     def _give_back(self) -> None:
-        with self.lake.database.transaction() as connection:
-            unclaim(self.lake, connection, self.tick.tick_id, self._names)
+        self.lake.database.run(lambda connection: unclaim(self.lake, connection, self.tick.tick_id, self._names))
 
     def _goes_on(self) -> bool:
         """Whether other tasks of this tick have staged something, or are about to."""

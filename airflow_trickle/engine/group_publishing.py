@@ -7,6 +7,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from sqlalchemy import Connection
+
 from airflow_trickle.engine.decide import Decision
 from airflow_trickle.engine.outcome import Outcome
 from airflow_trickle.engine.publishing import AT_ONCE
@@ -75,10 +77,13 @@ class GroupPublishing:
         texts = {
             one.identifier: json.dumps({**json.loads(one.as_json()), "group_epoch": self.epoch}) for one in outcomes
         }
-        with lake.database.transaction() as connection:
+
+        def keep(connection: Connection) -> None:
             for outcome in sorted(outcomes, key=lambda one: one.identifier):
                 require(lake, connection, leases[outcome.identifier])
             write_prepared(lake, connection, tick_id=self.tick.tick_id, unit=self.unit, payloads=texts)
+
+        lake.database.run(keep)
 
     def note_idle(self, lake: Lakehouse, tick: Tick, decisions: Mapping[str, Decision]) -> bool:
         """Nothing yet: the commit of the group notes it."""

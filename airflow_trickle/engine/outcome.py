@@ -164,7 +164,9 @@ def commit_outcomes(
         also(connection)
 
     staged = [replace(one.staged, written=one.written) for one in outcomes if one.staged is not None]
-    commit(lake, staged, noted)
+    # Of these, only what is kept beside the table is new.
+    beside = [one.staging for one in outcomes if one.staged is None and one.staging is not None]
+    commit(lake, staged, noted, beside)
     for outcome in outcomes:
         forget_unneeded(lake, outcome)
 

@@ -11,10 +11,11 @@ from datetime import datetime, timedelta
 from pyiceberg.table import Table
 
 from airflow_trickle import clock
-from airflow_trickle.errors import SourceMissing
+from airflow_trickle.errors import SourceMissing, WarehouseUnavailable
 from airflow_trickle.lakehouse.catalog import Lakehouse, split_identifier
 from airflow_trickle.lakehouse.database import one_at_a_time
 from airflow_trickle.lakehouse.leases import forget_dead
+from airflow_trickle.lakehouse.owner import renew_marker
 from airflow_trickle.lakehouse.snapshots import (
     HistoryExpired,
     Version,
@@ -55,6 +56,7 @@ def pin(
         HistoryExpired: a source no longer keeps its state of that moment.
     """
     forget_dead(lake)
+    _show_ownership(lake)
     with lake.database.transaction() as connection:
         # One pin at a time in a pipeline, from the look at the sources to the tick's time: a tick that looked earlier
         # must not come out as the later one.
@@ -90,6 +92,15 @@ def pin(
                 early[0].upper() + early[1:],
             )
     return _tick(record)
+
+
+def _show_ownership(lake: Lakehouse) -> None:
+    """Tell the warehouse that its owner is at work; a copy of the catalog's database ends here."""
+    try:
+        renew_marker(lake)
+    except (WarehouseUnavailable, OSError) as error:
+        # Whatever is written later tells better what is wrong with the warehouse, if a tick writes anything.
+        log.debug("The owner of the warehouse was not noted, which the next tick does: %s", error)
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ from airflow_trickle.lakehouse import staging as stagings
 from airflow_trickle.lakehouse.commit import stage
 from airflow_trickle.lakehouse.deletes import total_size
 from airflow_trickle.lakehouse.files import delete_folder, make_folder
-from airflow_trickle.lakehouse.leases import Lease
+from airflow_trickle.lakehouse.leases import Lease, check
 from airflow_trickle.lakehouse.snapshots import schema_of
 from airflow_trickle.lakehouse.state import read_history
 from airflow_trickle.plan.chance import columns_in_doubt
@@ -79,8 +79,10 @@ def publish(run: Refresh, decision: Decision, lease: Lease) -> TableResult:
         )
         try:
             make_folder(target.table.io, record.data_folder)
-            way, change, kept = _write(work, record)
+            check(run.lake, lease)
+            way, change, kept = _write(work, record, lease)
             with run.phases.phase(Phase.COMMIT):
+                check(run.lake, lease)
                 if change is None:
                     outcome = _same_result(work, way, record, kept)
                 else:
@@ -94,7 +96,7 @@ def publish(run: Refresh, decision: Decision, lease: Lease) -> TableResult:
             raise
 
 
-def _write(work: Work, record: stagings.Staging) -> tuple[_Way, _Change | None, Kept | None]:
+def _write(work: Work, record: stagings.Staging, lease: Lease) -> tuple[_Way, _Change | None, Kept | None]:
     """Write the files of the new state, and what is kept beside; no change when it is the published one."""
     phases = work.run.phases
     with phases.phase(Phase.COMPUTE):
@@ -103,6 +105,7 @@ def _write(work: Work, record: stagings.Staging) -> tuple[_Way, _Change | None, 
         change_in_full = _in_full(work, record)
         return way, change_in_full, _state_of_all(work, record)
     change, finder = found.change, found.finder
+    check(work.run.lake, lease)
     lines = _kept(work, record, finder)
     with phases.phase(Phase.WRITE):
         if change is None:

@@ -69,7 +69,11 @@ def refresh(
     if step.kind is UnitKind.GROUP:
         from airflow_trickle.engine.group import refresh_group
 
-        return refresh_group(lake, step, tick, spark, full_refresh, progress)
+        try:
+            return refresh_group(lake, step, tick, spark, full_refresh, progress)
+        except OSError as error:
+            # Between its members: those tell of their own.
+            raise _told(step.tables[0], error) from error
     step = identified(lake, step, spark)
     try:
         return _refreshed(lake, step, tick, spark, full_refresh, progress, publishing)

@@ -15,6 +15,7 @@ from airflow_trickle.lakehouse.catalog import CATALOG_ROWS, Lakehouse, split_ide
 from airflow_trickle.lakehouse.commit import OWNED
 from airflow_trickle.lakehouse.files import delete_folder
 from airflow_trickle.lakehouse.leases import holding, require
+from airflow_trickle.lakehouse.owner import require_owner
 from airflow_trickle.lakehouse.prepared import drop_prepared
 from airflow_trickle.lakehouse.state import CAPTURE, TableStatus, forget, read_status, write_status
 from airflow_trickle.results import Status
@@ -117,14 +118,17 @@ def drop(lake: Lakehouse, status: TableStatus, *, force: bool = False) -> None:
 
     Raises:
         StillRead: other stream tables read it and ``force`` was not given.
+        NotTheOwner: the warehouse belongs to another catalog database.
     """
     readers = readers_of(lake, status.identifier)
     if readers and not force:
         raise StillRead(f"Table {status.identifier} is read by {', '.join(readers)}. Drop these first, or use --force.")
     with holding(lake, [status.identifier], "trickle drop") as leases:
         lease = leases[status.identifier]
-        stagings.clean_table(lake, lease)
         table = _ours(lake, status.identifier)
+        if table is not None:
+            require_owner(lake, table.metadata.location)
+        stagings.clean_table(lake, lease)
         namespace, name = split_identifier(status.identifier)
         rows = CATALOG_ROWS
         with lake.database.transaction() as connection:

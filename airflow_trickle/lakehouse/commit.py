@@ -6,6 +6,7 @@ seam): its SQL catalog commits one table at a time.
 
 from __future__ import annotations
 
+import time
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -36,11 +37,12 @@ from sqlalchemy import Connection, select, update
 from sqlalchemy import insert as sql_insert
 from sqlalchemy.exc import IntegrityError
 
-from airflow_trickle.errors import CommitConflict, TrickleError, UnsupportedTable
+from airflow_trickle.errors import CatalogUnavailable, CommitConflict, CommitUnanswered, TrickleError, UnsupportedTable
 from airflow_trickle.lakehouse.catalog import CATALOG_ROWS, Lakehouse, split_identifier
 from airflow_trickle.lakehouse.columns import has_collections, same_columns
 from airflow_trickle.lakehouse.compacted import COMPACTED
 from airflow_trickle.lakehouse.files import delete_files, make_durable, reported
+from airflow_trickle.lakehouse.owner import require_owner
 from airflow_trickle.lakehouse.partition_values import partition_of
 from airflow_trickle.lakehouse.partitions import Layout, same_parts
 from airflow_trickle.lakehouse.positions import check_deletes
@@ -52,7 +54,8 @@ from airflow_trickle.lakehouse.producers import (
     ReplaceProducer,
 )
 from airflow_trickle.lakehouse.snapshots import files_of
-from airflow_trickle.lakehouse.staging import Staging, finish, require_files
+from airflow_trickle.lakehouse.staging import Staging, finish, is_pending, is_published, require_files
+from airflow_trickle.tuning import tuning
 
 NAME_MAPPING = "schema.name-mapping.default"
 
@@ -60,6 +63,9 @@ NAME_MAPPING = "schema.name-mapping.default"
 OWNED = "trickle.stream-table"
 #: Beside it: the table is the mirror of a captured source, and of what.
 CAPTURED = "trickle.captured-from"
+
+#: So often a database that went away at a commit is asked what became of it.
+_ASK_SECONDS = 0.5
 
 #: The place of the partition among the values of a `DataFile`.
 _PARTITION = 3
@@ -312,29 +318,64 @@ def commit(
     lake: Lakehouse,
     staged: Sequence[Staged],
     also: Callable[[Connection], None] = lambda _connection: None,
+    beside: Sequence[Staging] = (),
 ) -> None:
     """Make every staged table visible in one database transaction, or none of them.
 
     ``also`` writes what belongs to the commit (status, history, leases) in the same transaction; an error it
-    raises undoes everything.
+    raises undoes everything. It may be called again. ``beside`` are stagings without a snapshot that it ends.
 
     Raises:
         CommitConflict: a table was changed by somebody else since it was read; it is named.
         StagedFilesMissing: a file that would become visible is gone; it is named.
+        NotTheOwner: the warehouse belongs to another catalog database.
+        CommitUnanswered: the connection was lost at COMMIT, and the database does not say what became of it.
     """
     # Before the transaction, which is to be short: it refuses what was discarded by its staging record.
     for table in staged:
+        require_owner(lake, table.staging.table_location)
         require_files(lake, table.identifier, table.staging, table.written)
-    with lake.database.transaction() as connection:
+
+    def flip(connection: Connection) -> None:
         # In one order everywhere: two commits that overlap wait for each other, never in a circle.
         for table in sorted(staged, key=lambda item: item.identifier):
             _flip(lake, connection, table)
             finish(lake, connection, table.staging)
         also(connection)
+
+    try:
+        lake.database.run(flip)
+    except CommitUnanswered as error:
+        if not did_commit(lake, [*(table.staging for table in staged), *beside], error):
+            raise
     for table in staged:
         # The commit counts, whatever becomes of these files.
         with suppress(TrickleError, OSError):
             _delete_old_metadata(lake, table)
+
+
+def did_commit(lake: Lakehouse, records: Sequence[Staging], error: CommitUnanswered) -> bool:
+    """After a connection was lost at COMMIT: whether the transaction that ends these stagings counts.
+
+    Raises:
+        CommitUnanswered: the database cannot be asked; what became of the commit is found out by the next tick.
+    """
+    if not records:
+        return False
+    deadline = time.monotonic() + tuning().commit_outcome_seconds
+    while True:
+        try:
+            # All of them were to go with one transaction, so that one tells of all.
+            return not is_pending(lake, records[0]) and any(is_published(lake, record) for record in records)
+        except CatalogUnavailable:
+            if time.monotonic() >= deadline:
+                break
+            time.sleep(_ASK_SECONDS)
+    names = ", ".join(record.identifier for record in records)
+    raise CommitUnanswered(
+        f"{error} The connection was lost at the very commit, so that it is not known whether {names} was published; "
+        f"no file was removed. The next tick looks at the published state and goes on from there."
+    ) from error
 
 
 def _delete_old_metadata(lake: Lakehouse, staged: Staged) -> None:

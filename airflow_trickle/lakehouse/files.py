@@ -143,7 +143,13 @@ def missing(io: FileIO, locations: Iterable[str]) -> list[str]:
         by_system.setdefault(id(filesystem), (filesystem, []))[1].append((location, path))
     gone = []
     for filesystem, places in by_system.values():
-        infos: list[FileInfo] = filesystem.get_file_info([path for _, path in places])
+        try:
+            infos: list[FileInfo] = filesystem.get_file_info([path for _, path in places])
+        except OSError as error:
+            raise WarehouseUnavailable(
+                f"The warehouse cannot be read at {places[0][0]}: {str(error).splitlines()[0].rstrip('.')}. Check that "
+                f"it is mounted or reachable, then run the tick again; nothing was published."
+            ) from error
         gone += [place for (place, _), info in zip(places, infos, strict=True) if info.type != FileType.File]
     return gone
 

@@ -1,5 +1,7 @@
 """Leases: one process at a time refreshes a table; a dead one's lease is taken over.
 
+How long a lease lasts is measured by the clock of the database: those of the workers may differ by minutes.
+
 A tick whose work on a table is spread over several tasks claims it: between its tasks no process holds the lease, and
 still nobody else gets it, until the tick gives the claim back or gives no sign of life for long.
 """
@@ -7,25 +9,23 @@ still nobody else gets it, until the tick gives the claim back or gives no sign 
 from __future__ import annotations
 
 import logging
-import os
 import socket
 import threading
 import time
 import uuid
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import copy_context
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
-import psutil
 from sqlalchemy import Connection, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from airflow_trickle.errors import CommitConflict, LeaseHeld
 from airflow_trickle.lakehouse.catalog import Lakehouse
 from airflow_trickle.lakehouse.hosts import advice, warn_of_other_hosts
+from airflow_trickle.lakehouse.processes import is_gone, this_process
 from airflow_trickle.lakehouse.tables import leases
 from airflow_trickle.tuning import tuning
 
@@ -44,11 +44,6 @@ class Lease:
     owner: str
 
 
-@lru_cache(maxsize=1)
-def _process_started(pid: int) -> float:
-    return float(psutil.Process(pid).create_time())
-
-
 def try_acquire(lake: Lakehouse, identifier: str, holder: str, claim: str | None = None) -> Lease | str:
     """Take the lease of a table, or say who has it.
 
@@ -57,32 +52,43 @@ def try_acquire(lake: Lakehouse, identifier: str, holder: str, claim: str | None
     """
     owner = uuid.uuid4().hex
     key = (leases.c.catalog == lake.name) & (leases.c.identifier == identifier)
-    values: dict[str, Any] = {
-        "owner": owner,
-        "holder": holder,
-        "host": socket.gethostname(),
-        "pid": os.getpid(),
-        "process_started": _process_started(os.getpid()),
-        "expires_at": _expiry(),
-        "claim": claim,
-        "claimed_until": None if claim is None else time.time() + CLAIM_SECONDS,
-    }
+
+    def acquire(connection: Connection) -> str | None:
+        """Who has it; None: it is ours."""
+        warn_of_other_hosts(lake.database, connection)
+        row = connection.execute(select(leases).where(key).with_for_update()).mappings().first()
+        # Only now: the row may have been waited for.
+        now = lake.database.now(connection)
+        me = this_process()
+        values: dict[str, Any] = {
+            "owner": owner,
+            "holder": holder,
+            "host": socket.gethostname(),
+            "pid": me.pid,
+            "process_started": 0.0,  # of layouts before 6
+            "boot_id": me.boot_id,
+            "pid_namespace": me.pid_namespace,
+            "start_ticks": me.start_ticks,
+            "expires_at": now + tuning().lease_seconds,
+            "claim": claim,
+            "claimed_until": None if claim is None else now + CLAIM_SECONDS,
+        }
+        if row is None:
+            connection.execute(insert(leases).values(catalog=lake.name, identifier=identifier, **values))
+        elif not _is_free(dict(row), now):
+            return f"{row['holder']} (process {row['pid']} on {row['host']}){_of_another_host(lake, row['host'])}"
+        elif _is_claimed(dict(row), now) and not _may_take_over(dict(row), claim, now):
+            return f"tick {row['claim']}, whose atomic group is not published yet"
+        else:
+            connection.execute(update(leases).where(key).values(**values))
+        return None
+
     try:
-        with lake.database.transaction() as connection:
-            warn_of_other_hosts(lake.database, connection)
-            row = connection.execute(select(leases).where(key).with_for_update()).mappings().first()
-            if row is None:
-                connection.execute(insert(leases).values(catalog=lake.name, identifier=identifier, **values))
-            elif not _is_free(dict(row)):
-                return f"{row['holder']} (process {row['pid']} on {row['host']}){_of_another_host(lake, row['host'])}"
-            elif _is_claimed(dict(row)) and not _may_take_over(dict(row), claim):
-                return f"tick {row['claim']}, whose atomic group is not published yet"
-            else:
-                connection.execute(update(leases).where(key).values(**values))
+        other = lake.database.run(acquire)
     except IntegrityError:
         # Two inserted at the same moment, and the primary key let the other one through.
         return "another process"
-    return Lease(identifier, owner)
+    return Lease(identifier, owner) if other is None else other
 
 
 def _of_another_host(lake: Lakehouse, host: str) -> str:
@@ -90,49 +96,35 @@ def _of_another_host(lake: Lakehouse, host: str) -> str:
     return f", another host, though the catalog is an SQLite file. {advice(lake.name).rstrip('.')}" if shared else ""
 
 
-def _expiry() -> float:
-    return time.time() + tuning().lease_seconds
-
-
-def _is_free(row: dict[str, Any]) -> bool:
+def _is_free(row: Mapping[str, Any], now: float) -> bool:
     """Whether no living process holds it."""
-    return bool(row["expires_at"] < time.time() or _is_dead(row))
+    return bool(row["expires_at"] < now or is_gone(row))
 
 
-def _is_claimed(row: dict[str, Any]) -> bool:
-    return row["claim"] is not None and row["claimed_until"] >= time.time()
+def _is_claimed(row: Mapping[str, Any], now: float) -> bool:
+    return row["claim"] is not None and row["claimed_until"] >= now
 
 
-def _may_take_over(row: dict[str, Any], claim: str | None) -> bool:
+def _may_take_over(row: Mapping[str, Any], claim: str | None, now: float) -> bool:
     """Whether a claim is a tick's own, or that of another tick of its pipeline without a recent sign of life."""
     if claim is None or row["claim"] == claim:
         return claim is not None
     # A tick's name begins with its pipeline's.
     same = row["claim"].partition("/")[0] == claim.partition("/")[0]
-    return bool(same and row["claimed_until"] - CLAIM_SECONDS + tuning().claim_take_over_seconds < time.time())
-
-
-def _is_dead(row: dict[str, Any]) -> bool:
-    """Whether the holder was a process of this machine that is gone."""
-    if row["host"] != socket.gethostname():
-        return False
-    try:
-        process = psutil.Process(row["pid"])
-        # A process id is used again; a zombie holds nothing.
-        return bool(
-            abs(process.create_time() - row["process_started"]) > 1.0 or process.status() == psutil.STATUS_ZOMBIE
-        )
-    except psutil.NoSuchProcess:
-        return True
+    return bool(same and row["claimed_until"] - CLAIM_SECONDS + tuning().claim_take_over_seconds < now)
 
 
 def release(lake: Lakehouse, lease: Lease) -> None:
     """Give a lease back, leaving the claim of its tick; harmless when somebody took it over."""
-    with lake.database.transaction() as connection:
-        free = {"owner": "", "host": "", "pid": 0, "expires_at": 0.0, "claimed_until": time.time() + CLAIM_SECONDS}
+
+    def give_back(connection: Connection) -> None:
+        until = lake.database.now(connection) + CLAIM_SECONDS
+        free = {"owner": "", "host": "", "pid": 0, "boot_id": None, "expires_at": 0.0, "claimed_until": until}
         mine = _held(lake, lease)
         if connection.execute(update(leases).where(mine, leases.c.claim.is_not(None)).values(**free)).rowcount == 0:
             connection.execute(delete(leases).where(mine))
+
+    lake.database.run(give_back)
 
 
 def unclaim(lake: Lakehouse, connection: Connection, tick_id: str, identifiers: Collection[str]) -> None:
@@ -147,38 +139,69 @@ def is_at_work(lake: Lakehouse, tick_id: str, identifiers: Collection[str]) -> b
     ours = (leases.c.catalog == lake.name) & (leases.c.claim == tick_id) & leases.c.identifier.in_(sorted(identifiers))
     with lake.database.reading() as connection:
         rows = connection.execute(select(leases).where(ours, leases.c.owner != "")).mappings().all()
-    return any(not _is_free(dict(row)) for row in rows)
+        now = lake.database.now(connection)
+    return any(not _is_free(dict(row), now) for row in rows)
 
 
 def forget_dead(lake: Lakehouse) -> int:
     """Remove the leases of processes that are gone; returns how many there were."""
     with lake.database.reading() as connection:
-        rows = connection.execute(select(leases).where(leases.c.catalog == lake.name)).mappings().all()
-    dead = [row for row in rows if _is_free(dict(row)) and not _is_claimed(dict(row))]
-    dead.sort(key=lambda row: row["identifier"])
-    with lake.database.transaction() as connection:
+        query = select(leases).where(leases.c.catalog == lake.name)
+        rows = [dict(row) for row in connection.execute(query).mappings()]
+        now = lake.database.now(connection)
+    dead = sorted(
+        (row for row in rows if _is_free(row, now) and not _is_claimed(row, now)), key=lambda row: row["identifier"]
+    )
+
+    def forget(connection: Connection) -> None:
         for row in dead:
             key = _held(lake, Lease(row["identifier"], row["owner"]))
-            unclaimed = leases.c.claim.is_(None) | (leases.c.claimed_until < time.time())
-            connection.execute(delete(leases).where(key, unclaimed))
+            # It may have been renewed since, if it had only run out.
+            as_seen = leases.c.expires_at == row["expires_at"]
+            unclaimed = leases.c.claim.is_(None) | (leases.c.claimed_until < now)
+            connection.execute(delete(leases).where(key, as_seen, unclaimed))
+
+    if dead:
+        lake.database.run(forget)
     return len(dead)
 
 
 def renew(lake: Lakehouse, lease: Lease) -> None:
     """Say that the holder is alive."""
-    with lake.database.transaction() as connection:
-        connection.execute(update(leases).where(_held(lake, lease)).values(expires_at=_expiry()))
+    lake.database.run(lambda connection: _renewed(lake, connection, lease))
+
+
+def _renewed(lake: Lakehouse, connection: Connection, lease: Lease) -> bool:
+    """Put the end of a lease off; false if it is ours no longer."""
+    until = lake.database.now(connection) + tuning().lease_seconds
+    held = connection.execute(update(leases).where(_held(lake, lease)).values(expires_at=until))
+    return bool(held.rowcount == 1)
 
 
 def require(lake: Lakehouse, connection: Connection, lease: Lease) -> None:
     """Inside a commit: fail unless the lease is still ours, and keep it so until the commit is done."""
-    held = connection.execute(update(leases).where(_held(lake, lease)).values(expires_at=_expiry()))
-    if held.rowcount != 1:
-        raise CommitConflict(
-            f"Table {lease.identifier} was taken over by another process while this one was refreshing it; "
-            f"nothing was published. The next tick goes on from the published state.",
-            [lease.identifier],
-        )
+    if not _renewed(lake, connection, lease):
+        raise _lost(lease)
+
+
+def check(lake: Lakehouse, *held: Lease) -> None:
+    """Between the phases of a refresh: fail if a lease is ours no longer, rather than at the commit.
+
+    A process that was stopped for long, or whose machine was, finds out with this.
+    """
+    for lease in held:
+        with lake.database.reading() as connection:
+            found = connection.execute(select(leases.c.owner).where(_held(lake, lease))).first()
+        if found is None:
+            raise _lost(lease)
+
+
+def _lost(lease: Lease) -> CommitConflict:
+    return CommitConflict(
+        f"Table {lease.identifier} was taken over by another process while this one was refreshing it; "
+        f"nothing was published. The next tick goes on from the published state.",
+        [lease.identifier],
+    )
 
 
 def _held(lake: Lakehouse, lease: Lease) -> Any:
@@ -246,8 +269,12 @@ def _keep_alive(lake: Lakehouse, held: dict[str, Lease], stop: threading.Event, 
 
 def _renew_claims(lake: Lakehouse, claim: str) -> None:
     """Say that a tick is alive: while one of its tables is worked on, the others wait for it."""
-    with lake.database.transaction() as connection:
+
+    def renew_all(connection: Connection) -> None:
         ours = (leases.c.catalog == lake.name) & (leases.c.claim == claim)
         # In the order of every commit, so that two processes never wait for each other.
         connection.execute(select(leases.c.identifier).where(ours).order_by(leases.c.identifier).with_for_update())
-        connection.execute(update(leases).where(ours).values(claimed_until=time.time() + CLAIM_SECONDS))
+        until = lake.database.now(connection) + CLAIM_SECONDS
+        connection.execute(update(leases).where(ours).values(claimed_until=until))
+
+    lake.database.run(renew_all)

@@ -46,15 +46,17 @@ def drop_prepared(lake: Lakehouse, connection: Connection, identifiers: Collecti
 
 def withdraw_prepared(lake: Lakehouse, tick_id: str, identifiers: Collection[str]) -> None:
     """What some tables keep for a tick cannot be published as it is, and is to be made anew."""
-    with lake.database.transaction() as connection:
+
+    def withdraw(connection: Connection) -> None:
         for identifier in sorted(identifiers):
             connection.execute(_of(lake, identifier).where(prepared.c.tick_id == tick_id))
+
+    lake.database.run(withdraw)
 
 
 def forget_prepared(lake: Lakehouse, identifier: str) -> None:
     """Under the lease of a table: what it keeps for any tick will not be published."""
-    with lake.database.transaction() as connection:
-        connection.execute(_of(lake, identifier))
+    lake.database.run(lambda connection: connection.execute(_of(lake, identifier)))
 
 
 def _of(lake: Lakehouse, identifier: str) -> Delete:

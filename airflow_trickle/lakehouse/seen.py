@@ -52,6 +52,5 @@ def note_seen(lake: Lakehouse, moment: datetime, tables: Collection[Standing]) -
         }
         for table in sorted(older, key=lambda one: one.identifier)
     ]
-    with lake.database.transaction() as connection:
-        # One by one: drivers do not tell how many rows a list of updates has found.
-        return all([connection.execute(as_seen, row).rowcount == 1 for row in rows])
+    # One by one: drivers do not tell how many rows a list of updates has found.
+    return lake.database.run(lambda connection: all([connection.execute(as_seen, row).rowcount == 1 for row in rows]))

@@ -20,7 +20,9 @@ from airflow_trickle.errors import CommitConflict, StagedFilesMissing
 from airflow_trickle.lakehouse.catalog import Lakehouse
 from airflow_trickle.lakehouse.files import delete_files, delete_folder, exists, list_files, missing
 from airflow_trickle.lakehouse.leases import Lease, release, try_acquire
+from airflow_trickle.lakehouse.owner import require_owner
 from airflow_trickle.lakehouse.prepared import forget_prepared
+from airflow_trickle.lakehouse.state import read_status
 from airflow_trickle.lakehouse.tables import staging
 
 log = logging.getLogger("airflow_trickle")
@@ -66,35 +68,34 @@ def begin(
     spark: str | None,
     new_table: bool,
 ) -> Staging:
-    """Write the record of a staging, before any file of it exists."""
+    """Write the record of a staging, before any file of it exists.
+
+    Raises:
+        NotTheOwner: the warehouse belongs to another catalog database.
+    """
+    require_owner(lake, table_location)
     record = Staging(str(uuid.uuid4()), lease.identifier, table_location, spark)
-    with lake.database.transaction() as connection:
-        connection.execute(
-            insert(staging).values(
-                catalog=lake.name,
-                staging_id=record.staging_id,
-                identifier=record.identifier,
-                pipeline=pipeline,
-                tick_id=tick_id,
-                owner=lease.owner,
-                table_location=table_location,
-                spark=spark,
-                new_table=new_table,
-                discarding=False,
-                created_at=clock.text_of(clock.now()),
-            )
-        )
+    row = insert(staging).values(
+        catalog=lake.name,
+        staging_id=record.staging_id,
+        identifier=record.identifier,
+        pipeline=pipeline,
+        tick_id=tick_id,
+        owner=lease.owner,
+        table_location=table_location,
+        spark=spark,
+        new_table=new_table,
+        discarding=False,
+        created_at=clock.text_of(clock.now()),
+    )
+    lake.database.run(lambda connection: connection.execute(row))
     return record
 
 
 def adopt(lake: Lakehouse, lease: Lease, record: Staging, spark: str | None) -> None:
     """Under the lease of its table, go on with what a dead process has staged."""
-    with lake.database.transaction() as connection:
-        connection.execute(
-            update(staging)
-            .where(_is(lake, record), staging.c.discarding.is_(False))
-            .values(owner=lease.owner, spark=spark)
-        )
+    mine = update(staging).where(_is(lake, record), staging.c.discarding.is_(False))
+    lake.database.run(lambda connection: connection.execute(mine.values(owner=lease.owner, spark=spark)))
 
 
 def finish(lake: Lakehouse, connection: Connection, record: Staging) -> None:
@@ -137,17 +138,53 @@ def require_files(lake: Lakehouse, identifier: str, record: Staging, written: Se
 def discard(lake: Lakehouse, record: Staging) -> None:
     """Remove the files of a staging, then its record.
 
-    The record is marked first: a slow owner that comes back can then no longer commit. Without a record
-    the files are left alone: a commit whose answer was lost has made them visible.
+    The record is marked first: a slow owner that comes back can then no longer commit. Without a record it was either
+    committed, by a commit whose answer was lost, and its files are left alone; or somebody else has discarded it while
+    its owner stood still, and what that one wrote afterwards is removed.
+
+    Raises:
+        NotTheOwner: the warehouse belongs to another catalog database; everything is left as it is.
     """
-    with lake.database.transaction() as connection:
-        marked = connection.execute(update(staging).where(_is(lake, record)).values(discarding=True))
-    if marked.rowcount != 1:
+    require_owner(lake, record.table_location)
+    mark = update(staging).where(_is(lake, record)).values(discarding=True)
+    # Waits for a commit of it that the server may still be at.
+    marked = lake.database.run(lambda connection: connection.execute(mark).rowcount)
+    if marked != 1 and is_published(lake, record):
         return
-    io = lake.io({}, record.table_location)
-    remove_staged_files(io, record)
-    with lake.database.transaction() as connection:
-        connection.execute(delete(staging).where(_is(lake, record)))
+    remove_staged_files(lake.io({}, record.table_location), record)
+    lake.database.run(lambda connection: connection.execute(delete(staging).where(_is(lake, record))))
+
+
+def is_pending(lake: Lakehouse, record: Staging) -> bool:
+    """Whether the record of a staging is there, after the end of every transaction that may be about to remove it."""
+    query = select(staging.c.staging_id).where(_is(lake, record)).with_for_update()
+    return lake.database.run(lambda connection: connection.execute(query).first()) is not None
+
+
+def is_published(lake: Lakehouse, record: Staging) -> bool:
+    """Of a staging without a record: whether the table, or what is kept beside it, names one of its files."""
+    known = read_status(lake.seeing({}), [record.identifier]).get(record.identifier)
+    if known is not None and record.staging_id in (known.kept or ""):
+        return True
+    table = lake.seeing({}).table(record.identifier)
+    if table is None:
+        return False
+    metadata = table.metadata
+    names = [table.metadata_location, *(entry.metadata_file for entry in metadata.metadata_log)]
+    names += [snapshot.manifest_list for snapshot in metadata.snapshots]
+    if any(record.staging_id in name for name in names):
+        return True
+    # Its own snapshot may be expired, while later ones still have its files.
+    seen: set[str] = set()
+    for snapshot in metadata.snapshots:
+        for manifest in snapshot.manifests(table.io):
+            if manifest.manifest_path in seen:
+                continue
+            seen.add(manifest.manifest_path)
+            entries = manifest.fetch_manifest_entry(table.io, discard_deleted=True)
+            if any(record.staging_id in entry.data_file.file_path for entry in entries):
+                return True
+    return False
 
 
 def remove_staged_files(io: FileIO, record: Staging) -> None:
@@ -185,6 +222,8 @@ def clean_table(
     that died leaves its query running, and that query would go on writing files.
     """
     found = leftovers(lake, identifier=lease.identifier)
+    for record in found:
+        require_owner(lake, record.table_location)
     # First what names the files: nobody must take for staged what is about to go.
     forget_prepared(lake, lease.identifier)
     for record in found:

@@ -27,7 +27,7 @@ from sqlalchemy import (
 from airflow_trickle.errors import CatalogUnavailable
 from airflow_trickle.lakehouse.database import Database, one_at_a_time
 
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 
 metadata = MetaData()
 
@@ -153,10 +153,15 @@ leases = Table(
     Column("host", String(255), nullable=False),
     Column("pid", Integer, nullable=False),
     Column("process_started", Float, nullable=False),
+    # By the clock of the database.
     Column("expires_at", Float, nullable=False),
     # The tick that keeps the table for itself between its tasks, and until when without a sign of life.
     Column("claim", String(512)),
     Column("claimed_until", Float),
+    # What tells the process from all others: of which start of which machine, in which container, since when.
+    Column("boot_id", String(64)),
+    Column("pid_namespace", String(64)),
+    Column("start_ticks", BigInteger),
 )
 
 #: Files that were written, or are about to be, and that no snapshot shows yet.
@@ -248,6 +253,7 @@ _NEW_COLUMNS: dict[int, tuple[tuple[Table, tuple[str, ...]], ...]] = {
         (leases, ("claim", "claimed_until")),
     ),
     5: ((status, ("settings",)),),
+    6: ((leases, ("boot_id", "pid_namespace", "start_ticks")),),
 }
 _OLDER = range(1, SCHEMA_VERSION)
 

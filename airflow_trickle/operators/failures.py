@@ -15,6 +15,7 @@ from airflow_trickle.errors import (
     DefinitionError,
     ForeignTable,
     NonConvergence,
+    NotTheOwner,
     QueryRejected,
     SettingsError,
     SourceMissing,
@@ -25,7 +26,16 @@ from airflow_trickle.errors import (
 log = logging.getLogger("airflow_trickle")
 
 #: What a second attempt would meet unchanged: somebody has to correct something first.
-FINAL = (CannotRestate, DefinitionError, ForeignTable, QueryRejected, SettingsError, SourceMissing, UnsupportedTable)
+FINAL = (
+    CannotRestate,
+    DefinitionError,
+    ForeignTable,
+    NotTheOwner,
+    QueryRejected,
+    SettingsError,
+    SourceMissing,
+    UnsupportedTable,
+)
 
 
 class DidNotSettle(AirflowFailException):

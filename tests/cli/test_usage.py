@@ -28,6 +28,7 @@ COMMANDS = [
     "resume",
     "reset",
     "drop",
+    "take-over",
     "restate",
     "maintain",
 ]

@@ -14,6 +14,7 @@ import pytest
 from sqlalchemy import create_engine, text
 
 from airflow_trickle import Mode
+from airflow_trickle.lakehouse.owner import MARKER
 from tests import dying
 from tests.databases import new_database
 from tests.engine.world import World
@@ -80,7 +81,7 @@ def live_files(world: World) -> set[str]:
 
 def assert_no_leftovers(world: World) -> None:
     files = {name for name in world.files() if (world.folder / name).is_file() and not name.endswith(".crc")}
-    assert files - live_files(world) == set()
+    assert files - live_files(world) == {f"warehouse/{MARKER}"}
     assert rows_of_state(world, "trickle_staging") == 0
     assert rows_of_state(world, "trickle_leases") == 0
 

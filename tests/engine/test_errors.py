@@ -11,6 +11,7 @@ import pytest
 
 from airflow_trickle import TickFailed
 from airflow_trickle.errors import CatalogUnavailable, SourceMissing
+from airflow_trickle.lakehouse.owner import MARKER
 from tests.engine.world import World
 
 SCHEMA = pa.schema([("id", pa.int64())])
@@ -62,7 +63,7 @@ def test_a_warehouse_that_is_not_writable(world: World, monkeypatch: pytest.Monk
     (tmp_path / "a_file").write_text("not a folder")
     monkeypatch.setenv("PYICEBERG_CATALOG__TRICKLE__WAREHOUSE", f"file://{tmp_path}/a_file/warehouse")
     error = error_of(world)
-    assert error.startswith(f"The warehouse cannot be written at file://{tmp_path}/a_file/warehouse/default/s-")
+    assert error.startswith(f"The warehouse cannot be written at file://{tmp_path}/a_file/warehouse/{MARKER}: ")
     assert error.endswith(
         "Not a directory. Check that the folder exists and that this user may write to it, then run the tick again; "
         "nothing was published."
@@ -100,7 +101,7 @@ def test_a_disk_that_fills_up_while_writing(world: World, monkeypatch: pytest.Mo
         f"the tick again; nothing was published."
     )
     assert not world.outside.table_exists("default.s")
-    assert [path for path in small_disk.rglob("*") if path.is_file()] == []
+    assert [path.name for path in small_disk.rglob("*") if path.is_file()] == [MARKER]
     subprocess.run(["mount", "-o", "remount,size=64m", str(small_disk)], check=True)
     world.define({"s": "SELECT id FROM t"})
     world.tick()

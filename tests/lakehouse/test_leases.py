@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import psutil
@@ -18,11 +19,13 @@ from sqlalchemy import Connection, select, update
 
 from airflow_trickle.errors import CommitConflict, LeaseHeld
 from airflow_trickle.lakehouse import leases as module
-from airflow_trickle.lakehouse.catalog import Lakehouse
+from airflow_trickle.lakehouse.catalog import Lakehouse, open_lakehouse
 from airflow_trickle.lakehouse.commit import commit
-from airflow_trickle.lakehouse.leases import Lease, holding, release, renew, require, try_acquire
+from airflow_trickle.lakehouse.leases import Lease, check, holding, release, renew, require, try_acquire
+from airflow_trickle.lakehouse.processes import this_process
 from airflow_trickle.lakehouse.tables import leases
 from tests.conftest import Tuned
+from tests.databases import new_database
 from tests.lakehouse.writing import rows_of, stage_rows
 
 ME = f"(process {os.getpid()} on {socket.gethostname()})"
@@ -56,7 +59,7 @@ def test_a_second_acquirer_is_told_who_holds_the_lease(shared_lake: Lakehouse, i
 
 def test_releasing_twice_or_after_a_takeover_is_harmless(shared_lake: Lakehouse, identifier: str) -> None:
     lease = taken(try_acquire(shared_lake, identifier, "first"))
-    pretend(shared_lake, identifier, host="elsewhere", expires_at=time.time() - 1)
+    pretend(shared_lake, identifier, pid_namespace="another", expires_at=time.time() - 1)
     other = taken(try_acquire(shared_lake, identifier, "second"))
     release(shared_lake, lease)
     assert row_of(shared_lake, identifier)["owner"] == other.owner  # type: ignore[index]
@@ -106,15 +109,68 @@ def test_the_leases_of_a_killed_process_are_taken_at_once(shared_lake: Lakehouse
 
 def test_a_process_id_that_was_given_away_again_does_not_keep_a_lease(shared_lake: Lakehouse, identifier: str) -> None:
     taken(try_acquire(shared_lake, identifier, "long ago"))
-    started = psutil.Process().create_time()
-    pretend(shared_lake, identifier, process_started=started - 3600)
+    pretend(shared_lake, identifier, start_ticks=this_process().start_ticks - 3600)  # type: ignore[operator]
     assert isinstance(try_acquire(shared_lake, identifier, "me"), Lease)
+
+
+@pytest.mark.parametrize("other", ["boot_id", "pid_namespace"])
+def test_a_process_of_another_container_or_start_of_the_machine_is_never_taken_for_one_of_ours(
+    shared_lake: Lakehouse, identifier: str, other: str
+) -> None:
+    taken(try_acquire(shared_lake, identifier, "first"))
+    # The same host name, and no process of that number here: which tells nothing of the other container.
+    pretend(shared_lake, identifier, pid=4_000_000, **{other: "another"})
+    assert try_acquire(shared_lake, identifier, "me") == f"first (process 4000000 on {socket.gethostname()})"
+    pretend(shared_lake, identifier, expires_at=time.time() - 0.01)
+    taken(try_acquire(shared_lake, identifier, "me"))
+
+
+def test_the_lease_of_an_earlier_version_is_taken_over_when_it_ran_out(shared_lake: Lakehouse, identifier: str) -> None:
+    taken(try_acquire(shared_lake, identifier, "first"))
+    pretend(shared_lake, identifier, pid=4_000_000, boot_id=None, pid_namespace=None, start_ticks=None)
+    assert isinstance(try_acquire(shared_lake, identifier, "me"), str)
+    pretend(shared_lake, identifier, expires_at=time.time() - 0.01)
+    taken(try_acquire(shared_lake, identifier, "me"))
+
+
+@pytest.mark.parametrize("minutes", [-20, 20])
+def test_on_postgresql_a_worker_whose_clock_is_wrong_neither_steals_a_lease_nor_keeps_it_for_long(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, minutes: int
+) -> None:
+    right = time.time
+    with open_lakehouse("trickle", uri=new_database(), warehouse=f"file://{tmp_path}") as lake:
+
+        def of_another_container(name: str) -> None:
+            pretend(lake, name, pid_namespace="another")
+
+        taken(try_acquire(lake, "default.a", "right"))
+        of_another_container("default.a")
+        monkeypatch.setattr(time, "time", lambda: right() + 60 * minutes)
+        assert isinstance(try_acquire(lake, "default.a", "wrong"), str)
+        assert module.forget_dead(lake) == 0
+        taken(try_acquire(lake, "default.b", "wrong"))
+        of_another_container("default.b")
+        monkeypatch.undo()
+        assert isinstance(try_acquire(lake, "default.b", "right"), str)
+        row = row_of(lake, "default.b")
+        assert row is not None
+        assert right() + 30 < row["expires_at"] < right() + 90
+
+
+def test_a_lost_lease_is_noticed_by_asking(shared_lake: Lakehouse, identifier: str) -> None:
+    lease = taken(try_acquire(shared_lake, identifier, "slow"))
+    check(shared_lake, lease)
+    pretend(shared_lake, identifier, pid_namespace="another", expires_at=time.time() - 1)
+    check(shared_lake, lease)  # nobody has it
+    taken(try_acquire(shared_lake, identifier, "quick"))
+    with pytest.raises(CommitConflict, match="was taken over by another process"):
+        check(shared_lake, lease)
 
 
 def test_a_lease_of_another_host_is_taken_over_only_when_it_ran_out(shared_lake: Lakehouse, identifier: str) -> None:
     taken(try_acquire(shared_lake, identifier, "first"))
     # No process here has that number, but this says nothing about the other machine.
-    pretend(shared_lake, identifier, host="elsewhere", pid=4_000_000)
+    pretend(shared_lake, identifier, host="elsewhere", boot_id="another", pid=4_000_000)
     assert try_acquire(shared_lake, identifier, "me") == "first (process 4000000 on elsewhere)"
     pretend(shared_lake, identifier, expires_at=time.time() - 0.01)
     lease = taken(try_acquire(shared_lake, identifier, "me"))
@@ -132,7 +188,7 @@ def test_a_lease_that_was_taken_over_cannot_commit(shared_lake: Lakehouse, ident
     commit(shared_lake, [stage_rows(shared_lake, identifier, [{"epoch": 0, "name": "x"}])])
     lease = taken(try_acquire(shared_lake, identifier, "slow"))
     staged = stage_rows(shared_lake, identifier, [{"epoch": 1, "name": "x"}], replace=True)
-    pretend(shared_lake, identifier, host="elsewhere", expires_at=time.time() - 1)
+    pretend(shared_lake, identifier, pid_namespace="another", expires_at=time.time() - 1)
     other = taken(try_acquire(shared_lake, identifier, "quick"))
 
     def with_lease(mine: Lease) -> Any:
@@ -163,7 +219,7 @@ def test_a_lease_that_ran_out_but_that_nobody_took_can_still_commit(shared_lake:
 
 def test_renewing_puts_the_end_off_and_never_takes_a_lease_back(shared_lake: Lakehouse, identifier: str) -> None:
     lease = taken(try_acquire(shared_lake, identifier, "slow"))
-    pretend(shared_lake, identifier, host="elsewhere", expires_at=time.time() + 1)
+    pretend(shared_lake, identifier, pid_namespace="another", expires_at=time.time() + 1)
     renew(shared_lake, lease)
     assert row_of(shared_lake, identifier)["expires_at"] > time.time() + 30  # type: ignore[index]
     pretend(shared_lake, identifier, expires_at=time.time() - 1)
@@ -186,7 +242,7 @@ def test_of_eight_threads_that_race_for_a_lease_one_gets_it(shared_lake: Lakehou
             assert len(winners) == 1, answers
             assert row_of(shared_lake, name)["owner"] == winners[0].owner  # type: ignore[index]
             # An old lease that ran out is raced for in the same way.
-            pretend(shared_lake, name, host="elsewhere", expires_at=time.time() - 1)
+            pretend(shared_lake, name, pid_namespace="another", expires_at=time.time() - 1)
             start.reset()
             again = [answer for answer in threads.map(race, range(8)) if isinstance(answer, Lease)]
             assert len(again) == 1

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import pytest
 
 from airflow_trickle.errors import StagedFilesMissing
-from airflow_trickle.lakehouse.catalog import Lakehouse, open_lakehouse
+from airflow_trickle.lakehouse.catalog import Lakehouse
 from airflow_trickle.lakehouse.commit import commit
 from airflow_trickle.lakehouse.files import missing, spark_path
-from airflow_trickle.lakehouse.leases import Lease, try_acquire
 from airflow_trickle.lakehouse.rollback import stage_rollback
-from airflow_trickle.lakehouse.staging import begin, clean_table, leftovers
+from airflow_trickle.lakehouse.staging import begin, clean_table
 from tests.lakehouse.writing import lease_of, rows_of, stage_rows
 
 OLD, NEW = {"epoch": 0, "name": "old"}, {"epoch": 1, "name": "new"}
@@ -77,22 +75,3 @@ def test_a_table_that_is_taken_back_needs_its_new_metadata(shared_lake: Lakehous
     with pytest.raises(StagedFilesMissing, match="a file that was written for it is gone"):
         commit(shared_lake, [staged])
     assert rows_of(shared_lake, table) == [NEW]
-
-
-def test_files_that_a_copy_of_the_catalog_removed_are_not_published(tmp_path: Path) -> None:
-    """The copy's database has the same staging records, and believes their owner dead."""
-    warehouse = f"file://{tmp_path}/warehouse"
-    with open_lakehouse("trickle", uri=f"sqlite:///{tmp_path}/catalog.db", warehouse=warehouse) as lake:
-        commit(lake, [stage_rows(lake, "default.t", [OLD])])
-        staged = stage_rows(lake, "default.t", [NEW], replace=True)
-        lake.database.close()  # all is in the file
-        for file in tmp_path.glob("catalog.db*"):
-            shutil.copy(file, tmp_path / file.name.replace("catalog", "copy"))
-        with open_lakehouse("trickle", uri=f"sqlite:///{tmp_path}/copy.db", warehouse=warehouse) as copy:
-            assert len(leftovers(copy)) == 1
-            lease = try_acquire(copy, "default.t", "the copy")
-            assert isinstance(lease, Lease)
-            clean_table(copy, lease)
-        with pytest.raises(StagedFilesMissing):
-            commit(lake, [staged])
-        assert rows_of(lake, "default.t") == [OLD]

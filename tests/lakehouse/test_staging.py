@@ -129,7 +129,7 @@ def test_a_pipeline_is_cleaned_except_where_somebody_is_at_work(shared_lake: Lak
         if name.endswith(("_dead", "_lost")):
             release(shared_lake, lease)
     # A lease of another machine that did not run out counts as living; one that ran out does not.
-    elsewhere = update(leases).values(host="elsewhere", pid=1)
+    elsewhere = update(leases).values(pid_namespace="another", pid=1)
     with shared_lake.database.transaction() as connection:
         connection.execute(elsewhere.where(leases.c.identifier == names[2]))
     assert clean_pipeline(shared_lake, pipeline) == 2

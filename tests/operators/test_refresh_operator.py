@@ -107,6 +107,8 @@ def test_a_run_whose_pin_left_nothing_says_so(webshop: DAG, context: dict[str, A
 #: Every error of ours: whether a second attempt may help.
 RETRIED = {
     errors.CatalogUnavailable: True,
+    errors.CommitUnanswered: True,
+    errors.NotTheOwner: False,
     errors.WarehouseUnavailable: True,
     errors.CommitConflict: True,
     errors.StagedFilesMissing: True,

@@ -29,7 +29,7 @@ from airflow_trickle.lakehouse import staging as stagings
 from airflow_trickle.lakehouse.catalog import Lakehouse
 from airflow_trickle.lakehouse.commit import commit, stage
 from airflow_trickle.lakehouse.files import make_folder
-from airflow_trickle.lakehouse.leases import Lease, holding, require
+from airflow_trickle.lakehouse.leases import Lease, check, holding, require
 from airflow_trickle.lakehouse.state import published_by, read_tick
 from airflow_trickle.plan.steps import CaptureStep
 from airflow_trickle.results import Mode, TableResult
@@ -181,8 +181,10 @@ def _publish(
     )
     try:
         make_folder(target.table.io, record.data_folder)
+        check(run.lake, lease)
         captured = task.write(session, prepared, record)
         task.check()
+        check(run.lake, lease)
         if captured is None:
             return _same(run, mirror, task, lease, record)
         return _commit(run, mirror, task, prepared, lease, record, captured)
@@ -197,10 +199,13 @@ def _same(run: Run, mirror: Mirror, task: Task, lease: Lease, record: stagings.S
     """The source was read, and has the rows that the mirror has."""
     stagings.discard(run.lake, record)
     result = result_of(run, mirror, Mode.FULL, task.reason)
-    with run.lake.database.transaction() as connection:
+
+    def also(connection: Connection) -> None:
         require(run.lake, connection, lease)
         note(run, connection, mirror, None, mirror.epoch)
         add_history(run, connection, result, "NO_CHANGE")
+
+    run.lake.database.run(also)
     return result
 
 

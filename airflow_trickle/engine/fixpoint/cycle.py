@@ -28,7 +28,7 @@ from airflow_trickle.engine.unreadable import require_readable_inputs
 from airflow_trickle.errors import NonConvergence
 from airflow_trickle.lakehouse import staging as stagings
 from airflow_trickle.lakehouse.catalog import Lakehouse
-from airflow_trickle.lakehouse.leases import Lease
+from airflow_trickle.lakehouse.leases import Lease, check
 from airflow_trickle.plan.steps import RefreshStep
 from airflow_trickle.results import Iteration, Mode, Status, TableResult
 from airflow_trickle.spark.active import activated, configured, lent
@@ -99,6 +99,7 @@ def _work(
 ) -> tuple[TableResult, ...]:
     log.info("Refreshing %s: %s.", run.step.unit, decision.reason)
     with run.phases.phase(Phase.READ), _session(run, decision) as session:
+        check(run.lake, *leases.values())
         solver = Solver(run, decision, system_of(run.step), session, point)
         try:
             with run.phases.phase(Phase.COMPUTE):

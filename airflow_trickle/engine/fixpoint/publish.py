@@ -31,7 +31,7 @@ from airflow_trickle.lakehouse import staging as stagings
 from airflow_trickle.lakehouse.columns import same_columns
 from airflow_trickle.lakehouse.commit import Staged, Target, stage, stage_together
 from airflow_trickle.lakehouse.files import make_folder
-from airflow_trickle.lakehouse.leases import Lease
+from airflow_trickle.lakehouse.leases import Lease, check
 from airflow_trickle.lakehouse.snapshots import files_of
 from airflow_trickle.results import Status, TableResult
 
@@ -85,6 +85,7 @@ class _Publisher:
 
     def publish(self) -> tuple[TableResult, ...]:
         try:
+            check(self.run.lake, *self.leases.values())
             with self.run.phases.phase(Phase.WRITE):
                 changes = TableChanges(self.solution, self.session)
                 for name in changes.order:
@@ -93,6 +94,7 @@ class _Publisher:
                     self._write(table, changes, name)
                     self._keep(table, name)
             with self.run.phases.phase(Phase.COMMIT):
+                check(self.run.lake, *self.leases.values())
                 return self._commit()
         except BaseException:
             # The first error is the one to show; what cannot be removed now is removed by the next tick.

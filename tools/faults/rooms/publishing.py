@@ -81,8 +81,8 @@ PUBLISHING: tuple[Fault, ...] = (
         "group-published-in-halves",
         "of several staged tables only the first becomes visible",
         "outcome.py",
-        "commit(lake, staged, noted)",
-        "commit(lake, staged[:1], noted)",
+        "commit(lake, staged, noted, beside)",
+        "commit(lake, staged[:1], noted, beside)",
     ),
     _GROUP.fault(
         "group-members-read-published-states",
