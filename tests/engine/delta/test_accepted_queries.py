@@ -173,7 +173,12 @@ def judge_of(title: str, tables: Mapping[str, Mapping[str, str]]) -> DuckDBJudge
 
 
 @pytest.mark.parametrize(
-    ("title", "enough"), [("TPC-H", 18), pytest.param("TPC-DS", 70, marks=pytest.mark.slow), ("Spark SQL", 190)]
+    ("title", "enough"),
+    [
+        ("TPC-H", 18),
+        pytest.param("TPC-DS", 70, marks=pytest.mark.slow),
+        pytest.param("Spark SQL", 190, marks=pytest.mark.slow),
+    ],
 )
 def test_accepted_queries_have_a_change_program_on_duckdb(title: str, enough: int) -> None:
     refused, fine = refused_on_duckdb(title)

@@ -33,7 +33,7 @@ from tests.engine.protocol.judging import Judge
 #: So many points of each scenario are tried in CI; a soak tries all.
 SOME = 12
 #: A soak takes as long as it takes.
-pytestmark = pytest.mark.timeout(0 if budgets.PROFILE.name == "soak" else 600)
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(0 if budgets.PROFILE.name == "soak" else 600)]
 #: A house gets larger with each tick.
 POINTS_OF_A_HOUSE = 30
 

@@ -138,9 +138,8 @@ def test_while_a_tick_is_under_way_all_that_it_may_read_stays(lake: Lakehouse) -
     ids = [publish(lake, NAME, [number]) for number in range(3)]
     lease = try_acquire(lake, "default.reader", "test")
     assert isinstance(lease, Lease)
-    stagings.begin(
-        lake, lease=lease, table_location="file:///x", pipeline="q", tick_id="q/1", spark=None, new_table=True
-    )
+    place = f"{lake.catalog.properties['warehouse']}/default/reader"
+    stagings.begin(lake, lease=lease, table_location=place, pipeline="q", tick_id="q/1", spark=None, new_table=True)
     ids += [publish(lake, NAME, [number]) for number in range(3, 6)]
     maintained_table(lake, NAME, ALONE)
     assert snapshots_of(lake, NAME) == set(ids[2:])
