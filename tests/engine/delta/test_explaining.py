@@ -152,7 +152,10 @@ def test_names_that_the_query_uses_are_not_given_to_states(shop: World) -> None:
     ("query", "why"),
     [
         ("SELECT id, rand() AS r FROM orders", "AUTO: full because rand() answers differently on every run"),
-        ("SELECT to_json(struct(orders.*)) AS j FROM orders", "a star inside a function is recomputed in full"),
+        (
+            "SELECT to_json(struct(orders.*)) AS j FROM orders",
+            "AUTO: full because a star inside a function is recomputed in full",
+        ),
     ],
 )
 def test_what_is_computed_in_full_says_why(shop: World, query: str, why: str) -> None:

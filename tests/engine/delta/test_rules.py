@@ -25,6 +25,7 @@ from tests.engine.delta.judge import Case, change, load_states, schema_of
 CASES = golden.cases()
 #: Cases whose result stays as it is over the inputs here.
 UNMOVED = {
+    "a sum in a CTE of a CTE",
     "EXCEPT",
     "INTERSECT of a CTE with groups",
     "UNION",

@@ -121,7 +121,7 @@ class World:
             record = stagings.begin(
                 self.lake,
                 lease=Lease("default.slow", "x"),
-                table_location=f"file:///nowhere/{number}",
+                table_location=f"{self.lake.catalog.properties['warehouse']}/nowhere/{number}",
                 pipeline="q",
                 tick_id=f"q/running-{number}",
                 spark="s",
