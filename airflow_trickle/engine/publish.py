@@ -146,6 +146,12 @@ def _state_of_all(work: Work, record: stagings.Staging) -> Kept | None:
         finder.build_state()
     except NotInBlocks:
         return None  # it is not refreshed from changes
+    except Exception as error:
+        if not fails_inside_spark(error):
+            raise
+        # The rows are right without it, and the query itself ran.
+        log.warning("%s: its auxiliary state could not be planned, so it has none: %s", step.name, error)
+        return None
     return _kept(work, record, finder)
 
 
