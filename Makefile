@@ -11,6 +11,8 @@ BIN := .venv/bin
 # The markers of tests that `make fast` leaves out, as in tests/layers.py.
 OUTSIDE_FAST := spark or airflow or server or e2e or slow or soak
 STAMP := .venv/.set-up
+# Where it is set, pytest rewrites the assertions of every test file anew at every start.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help
 help: ## list the targets

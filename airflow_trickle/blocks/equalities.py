@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from sqlglot import TokenType
 
+from airflow_trickle.algebra.functions import BARE_UNLESS_COLUMN
 from airflow_trickle.blocks.cursor import Cursor
 from airflow_trickle.blocks.expressions import conjuncts
 from airflow_trickle.blocks.parse import Blocks
@@ -23,15 +24,20 @@ class ColumnName:
     qualifier: str | None
 
 
-def equalities(blocks: Blocks, condition: Span | None) -> Iterator[tuple[ColumnName, ColumnName]]:
-    """The parts ``a = b`` of a conjunction, where both are names."""
+def equalities(
+    blocks: Blocks, condition: Span | None, *, bare: bool = False
+) -> Iterator[tuple[ColumnName, ColumnName]]:
+    """The parts ``a = b`` of a conjunction, where both are names.
+
+    ``bare``: also words without a qualifier, which whoever asks has to look up among the columns of the relations.
+    """
     if condition is None:
         return
     for part in conjuncts(blocks.cursor(condition)):
-        left = _column(part)
+        left = _column(part, bare=bare)
         if left is None or not part.take(TokenType.EQ):
             continue
-        right = _column(part)
+        right = _column(part, bare=bare)
         if right is not None and part.done:
             yield left, right
 
@@ -52,9 +58,13 @@ def word_or_column(blocks: Blocks, span: Span) -> ColumnName | None:
     return column_of(blocks, span)
 
 
-def _column(cursor: Cursor) -> ColumnName | None:
+def _column(cursor: Cursor, *, bare: bool = False) -> ColumnName | None:
     names: list[str] = []
     begin = cursor.at
+    if bare and cursor.kind is TokenType.VAR and not cursor.is_name():
+        word = cursor.name()
+        # Some words are functions of Spark where no column has their name.
+        return None if fold(word) in BARE_UNLESS_COLUMN else ColumnName(word, fold(word), None)
     while not cursor.done and cursor.is_name():
         names.append(fold(unquote(cursor.name())))
         if cursor.kind is not TokenType.DOT:

@@ -3,10 +3,11 @@
 With L for all relations before R, ⋉ for "has a partner in", and ' for the state after:
 
     Δ(L ⋈ R) = ΔL ⋈ R'  +  L ⋈ ΔR
-    Δ(L ⟕ R) = ΔL ⟕ R'  +  A ⟕ R'  -  A ⟕ R          where A = L ⋉ ΔR: the rows whose partners may have changed
+    Δ(L ⟕ R) = ΔL ⟕ R'  +  L ⋈ ΔR  +  A ▷ R'  -  A ▷ R    where A = L ⋉ ΔR: the rows whose partners may have changed,
+                                                     and A ▷ R those of them without a partner, with NULLs for it
     Δ(L ⟖ R) = L' ⟖ ΔR  +  L' ⟖ B  -  L ⟖ B          where B = R ⋉ ΔL
     Δ(L ⟗ R) = Δ(L ⟕ R)  +  the change of R without a partner in L
-    semi and anti joins are as ⟕: L decides which rows there are, R only whether they stay.
+    Δ(L ⋉ R) = ΔL ⋉ R'  +  A ⋉ R'  -  A ⋉ R          as anti joins: R decides only whether rows of L stay
 
 A and B may hold rows too many: what a row yields before and after then cancels out.
 """
@@ -21,7 +22,7 @@ from airflow_trickle.blocks.refusals import NAME_MAY_BE_A_FUNCTION, refuse_using
 from airflow_trickle.blocks.shapes import Derived, FromItem, NotInBlocks, Select, TableName
 from airflow_trickle.engine.delta.context import Context, Scope, Version
 from airflow_trickle.engine.delta.narrowing import Narrowing
-from airflow_trickle.engine.delta.terms import Term, uniform
+from airflow_trickle.engine.delta.terms import INNER, Term, uniform
 from airflow_trickle.engine.zset import RESERVED, WEIGHT
 from airflow_trickle.identifiers import fold, parse_alias, quote
 
@@ -29,7 +30,7 @@ _ROW_BY_ROW = (JoinKind.INNER, JoinKind.CROSS)
 _LEFT_DECIDES = (JoinKind.LEFT, JoinKind.SEMI, JoinKind.ANTI)
 
 
-def _expanded(delta: str) -> str:
+def expanded(delta: str) -> str:
     """The rows that came, each as often as it came, without its weight."""
     copies = f"LATERAL VIEW explode(array_repeat(0, CAST({WEIGHT} AS INT))) AS {RESERVED}n"
     return f"(SELECT * EXCEPT ({WEIGHT}, {RESERVED}n) FROM {delta} {copies} WHERE {WEIGHT} > 0)"
@@ -71,15 +72,41 @@ class Joins:
     def _left(self, prefix: list[Term], at: int, item: FromItem, changed: bool, words: str | None) -> list[Term]:
         join = None if words is None else (at, words)
         terms = [term.with_(Version.NEW, join) for term in prefix]
-        if changed:
-            affected = self._has_changed_partner(at, item)
-            met = self._narrowing.partners(at, item.on) if affected != "true" else ([], [])
-            if met is None:
-                return terms
-            rows, partners = met
-            for version, weight in ((Version.NEW, 1), (Version.OLD, -1)):
-                term = uniform(at, Version.OLD, weight).with_(version, join)
-                terms.append(replace(term, conditions=(affected, *rows), on={at: tuple(partners)}))
+        affected = self._has_changed_partner(at, item) if changed else "false"
+        met = self._narrowing.partners(at, item.on) if affected != "true" else ([], [])
+        if not changed or met is None:
+            return terms
+        enough = self._narrowing.with_changed_keys(at, item.on) if affected != "true" else {}
+        if affected != "true" and not item.using and item.kind in (JoinKind.LEFT, JoinKind.FULL):
+            pairs = Term((Version.OLD,) * at).with_(Version.DELTA, (at, INNER))
+            return [*terms, pairs, *self._left_alone(at, item, join, (affected, *met[0]), met[1], enough)]
+        for version, weight in ((Version.NEW, 1), (Version.OLD, -1)):
+            term = uniform(at, Version.OLD, weight).with_(version, join)
+            terms.append(replace(term, conditions=(affected, *met[0]), on={at: tuple(met[1])}, enough=enough))
+        return terms
+
+    def _left_alone(
+        self,
+        at: int,
+        item: FromItem,
+        join: tuple[int, str] | None,
+        affected: tuple[str, ...],
+        partners: list[str],
+        enough: dict[int, str],
+    ) -> list[Term]:
+        """Of the left side: the affected rows that have no partner now, without those that had none before."""
+        changes = [(Version.OLD, -1)]
+        relation = item.relation
+        if not isinstance(relation, TableName) or not self._context.views_of(relation, self._scope).grows:
+            changes.insert(0, (Version.NEW, 1))
+        on = "true" if item.on is None else self._context.expression(item.on, Version.NEW, self._scope)
+        near = " AND ".join([on if not partners else f"({on})", *partners])
+        terms = []
+        for version, weight in changes:
+            there = self.source(at, version, enough.get(relation.span.start))
+            alone = f"NOT EXISTS (SELECT 1 FROM {there} WHERE {near})"
+            term = uniform(at, Version.OLD, weight).with_(Version.EMPTY, join)
+            terms.append(replace(term, conditions=(*affected, alone)))
         return terms
 
     def _right(
@@ -158,7 +185,7 @@ class Joins:
         for at, version in enumerate(term.versions):
             item = self._select.sources[at]
             words = term.joins.get(at, item.words)
-            text = self.source(at, version)
+            text = self.source(at, version, term.enough.get(item.relation.span.start))
             if at == 0:
                 parts.append(text)
                 continue
@@ -174,15 +201,18 @@ class Joins:
                 parts.append(f" USING ({', '.join(item.using)})")
         return "".join(parts)
 
-    def source(self, at: int, version: Version) -> str:
-        """One relation in one state, with its alias."""
+    def source(self, at: int, version: Version, enough: str | None = None) -> str:
+        """One relation in one state, with its alias; ``enough``: which of its rows."""
         item = self._select.sources[at]
         alias = self._context.alias_of(item)
         if alias and version is Version.DELTA and (parsed := parse_alias(alias)).columns:
             # The alias names the columns, but not the weight.
             inner = ", ".join([*parsed.columns, WEIGHT])
             return f"(SELECT * FROM {self._bare(at, version)} AS {RESERVED}q({inner})) AS {quote(parsed.name)}"
-        return f"{self._bare(at, version)} {alias}".rstrip()
+        text = self._bare(at, version)
+        if enough is not None:
+            text = f"(SELECT * FROM {text} WHERE {enough})"
+        return f"{text} {alias}".rstrip()
 
     def _bare(self, at: int, version: Version) -> str:
         relation = self._select.sources[at].relation
@@ -199,7 +229,7 @@ class Joins:
             text = self._context.blocks.slice(relation.span)
         if version is Version.EMPTY:
             return f"(SELECT * FROM {text} WHERE false)"
-        return _expanded(text) if version is Version.PLUS else text
+        return expanded(text) if version is Version.PLUS else text
 
     def grows(self, term: Term) -> bool:
         """Whether it is known that the changed relation of a term lost no row."""

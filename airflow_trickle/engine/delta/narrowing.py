@@ -11,18 +11,38 @@ of inner joins, and in ON of the outer join that reads R itself.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from airflow_trickle.algebra.nodes import JoinKind
 from airflow_trickle.blocks.equalities import ColumnName, equalities
 from airflow_trickle.blocks.shapes import Select, Span, TableName
 from airflow_trickle.engine.delta.context import Context, Scope, Version
 from airflow_trickle.engine.delta.ranges import Ranges
-from airflow_trickle.engine.delta.terms import Term
+from airflow_trickle.engine.delta.terms import INNER, Term
 from airflow_trickle.identifiers import fold, parse_alias, quote
 
 _ROW_BY_ROW = (JoinKind.INNER, JoinKind.CROSS)
 _LEFT_DECIDES = (JoinKind.LEFT, JoinKind.SEMI, JoinKind.ANTI)
+
+
+def is_plain(kind: str) -> bool:
+    """Whether IN compares values of a type as ``=`` does: it takes structs apart.
+
+    >>> is_plain("bigint"), is_plain("struct<a:int>")
+    (True, False)
+    """
+    return "<" not in kind
+
+
+@dataclass(frozen=True)
+class Known:
+    """What is known of a column in every row of a term: it has one of the values of a changed column."""
+
+    #: The position of the changed relation, and the folded name of its column.
+    at: int
+    origin: str
+    type: str
+    ranges: Ranges | None
 
 
 class Relations:
@@ -45,9 +65,9 @@ class Relations:
         return found[0] if len(found) == 1 else None
 
     def hides(self) -> set[str] | None:
-        """The words before a dot that mean something of this SELECT, not of one around it; None if not all are known.
+        """The first words of names that mean something of this SELECT, not of one around it; None if not all are known.
 
-        Besides the names of relations these are columns: of a struct, fields are taken.
+        Besides the names of relations these are columns: before a dot, of a struct, fields are taken.
         """
         found: set[str] = set()
         for at in range(len(self._select.sources)):
@@ -78,6 +98,19 @@ class Relations:
         delta = self._context.views_of(relation, self._scope).delta
         return self._context.bench.ranges(delta) if delta is not None else {}
 
+    def holds(self, known: Known, expression: str) -> str:
+        """That an expression has one of the values of a changed column, as SQL."""
+        relation = self._select.sources[known.at].relation
+        assert isinstance(relation, TableName)  # noqa: S101 - only of tables the columns are known
+        delta = self._context.views_of(relation, self._scope).name(Version.DELTA)
+        among = f"{expression} IN (SELECT {quote(known.origin)} FROM {delta})"
+        return among if known.ranges is None else f"{known.ranges.holds(expression)} AND {among}"
+
+    def changed_key(self, at: int, column: str) -> Known | None:
+        """What is known of a column of a relation in its changed rows; None if values are not compared as they are."""
+        kind = (self.types(at) or {}).get(column)
+        return None if kind is None or not is_plain(kind) else Known(at, column, kind, self.changes(at).get(column))
+
     def never_meets(self, at: int, version: Version, column: str, known: Ranges) -> bool:
         """Whether it is certain that a column of a table in one state has no value of some ranges."""
         relation = self._select.sources[at].relation
@@ -94,6 +127,7 @@ class Narrowing:
     def __init__(self, context: Context, select: Select, scope: Scope) -> None:
         self._context = context
         self._select = select
+        self._scope = scope
         self.relations = Relations(context, select, scope)
 
     def narrowed(self, term: Term) -> Term:
@@ -101,41 +135,45 @@ class Narrowing:
         where: list[str] = []
         on: dict[int, list[str]] = {}
         for at, column, known, join in self._said(term):
+            if known.ranges is None:
+                continue
             if join is None:
-                where.append(known.holds(column.text))
+                where.append(known.ranges.holds(column.text))
             else:
-                on.setdefault(at, []).append(known.holds(column.text))
+                on.setdefault(at, []).append(known.ranges.holds(column.text))
         more = {at: (*term.on.get(at, ()), *texts) for at, texts in on.items()}
         return replace(term, conditions=(*term.conditions, *where), on={**term.on, **more})
 
     def is_empty(self, term: Term) -> bool:
         """Whether it is certain that no row fulfils the equalities that every row of a term has to fulfil."""
         return any(
-            join is None and self.relations.never_meets(at, term.versions[at], column.name, known)
+            join is None
+            and known.ranges is not None
+            and self.relations.never_meets(at, term.versions[at], column.name, known.ranges)
             for at, column, known, join in self._said(term)
         )
 
-    def known(self, term: Term) -> dict[tuple[int, str], Ranges]:
-        """By relation and folded column: between which values it lies in every row of a term."""
-        changed = self._changed(term)
-        if changed is None:
+    def known(self, term: Term) -> dict[tuple[int, str], Known]:
+        """By relation and folded column: which values it has in every row of a term."""
+        return self._of_change(term) | {(at, column.name): known for at, column, known, _ in self._said(term)}
+
+    def _of_change(self, term: Term) -> dict[tuple[int, str], Known]:
+        at = self._changed(term)
+        types = {} if at is None else self.relations.types(at) or {}
+        if at is None:
             return {}
-        found = {(changed, name): known for name, known in self.relations.changes(changed).items()}
-        return found | {(at, column.name): known for at, column, known, _ in self._said(term)}
+        ranges = self.relations.changes(at)
+        return {(at, name): Known(at, name, kind, ranges.get(name)) for name, kind in types.items() if is_plain(kind)}
 
     def _changed(self, term: Term) -> int | None:
         changed = [at for at, version in enumerate(term.versions) if version is Version.DELTA]
         whole = len(term.versions) == len(self._select.sources)
         return changed[0] if len(changed) == 1 and whole and self._is_plain() else None
 
-    def _said(self, term: Term) -> list[tuple[int, ColumnName, Ranges, int | None]]:
-        changed = self._changed(term)
-        if changed is None:
-            return []
-        ranges = {(changed, name): known for name, known in self.relations.changes(changed).items()}
-        said = []
-        while found := next(self._more(ranges), None):
-            ranges[found[0], found[1].name] = found[2]
+    def _said(self, term: Term) -> list[tuple[int, ColumnName, Known, int | None]]:
+        known, said = self._of_change(term), []
+        while found := next(self._more(term, known), None):
+            known[found[0], found[1].name] = found[2]
             said.append(found)
         return said
 
@@ -143,18 +181,22 @@ class Narrowing:
         kinds = {source.kind for source in self._select.sources[1:]}
         return kinds <= {*_ROW_BY_ROW, *_LEFT_DECIDES}
 
-    def _more(self, ranges: Mapping[tuple[int, str], Ranges]) -> Iterator[tuple[int, ColumnName, Ranges, int | None]]:
+    def _more(
+        self, term: Term, found: Mapping[tuple[int, str], Known]
+    ) -> Iterator[tuple[int, ColumnName, Known, int | None]]:
         """Columns that are equal to one with known ranges; with the position of the outer join that says so."""
-        sources = enumerate(self._select.sources)
-        said = [(None, source.on) for _, source in sources if source.kind in _ROW_BY_ROW]
-        said.append((None, self._select.where))
-        outer = [(at, source.on) for at, source in enumerate(self._select.sources) if source.kind in _LEFT_DECIDES]
-        for join, condition in (*said, *outer):
-            for pair in equalities(self._context.blocks, condition):
+        said: list[tuple[int | None, Span | None]] = [(None, self._select.where)]
+        for at, source in enumerate(self._select.sources):
+            if source.kind in _ROW_BY_ROW or term.joins.get(at) == INNER:
+                said.append((None, source.on))
+            elif source.kind in _LEFT_DECIDES:
+                said.append((at, source.on))
+        for join, condition in said:
+            for pair in equalities(self._context.blocks, condition, bare=True):
                 for one, other in (pair, pair[::-1]):
                     here, there = self.relations.find(one), self.relations.find(other)
-                    known = ranges.get((here, one.name)) if here is not None else None
-                    if known is None or there is None or (there, other.name) in ranges:
+                    known = found.get((here, one.name)) if here is not None else None
+                    if known is None or there is None or (there, other.name) in found:
                         continue
                     if (self.relations.types(there) or {}).get(other.name) != known.type:
                         continue
@@ -167,7 +209,7 @@ class Narrowing:
         None if it is certain that there are no such rows in the state before.
         """
         ranges, rows, partners = self.relations.changes(at), [], []
-        for pair in equalities(self._context.blocks, condition):
+        for pair in equalities(self._context.blocks, condition, bare=True):
             for one, other in (pair, pair[::-1]):
                 known = ranges.get(one.name) if self.relations.find(one) == at else None
                 there = self.relations.find(other)
@@ -180,23 +222,39 @@ class Narrowing:
                     partners.append(known.holds(one.text))
         return rows, partners
 
+    def with_changed_keys(self, at: int, condition: Span | None) -> dict[int, str]:
+        """Of a relation that changed, by where its name stands: the rows with a key that a changed row has too.
+
+        For rows with a partner in its change these are all partners there can be: ``l.a = r.b`` holds for both.
+        """
+        tests = []
+        for pair in equalities(self._context.blocks, condition, bare=True):
+            for one, other in (pair, pair[::-1]):
+                there = self.relations.find(other)
+                if self.relations.find(one) != at or there is None or there == at:
+                    continue
+                known = self.relations.changed_key(at, one.name)
+                if known is not None and (self.relations.types(there) or {}).get(other.name) == known.type:
+                    tests.append(self.relations.holds(known, quote(one.name)))
+        return {self._select.sources[at].relation.span.start: " AND ".join(tests)} if tests else {}
+
     def in_subqueries(self, term: Term, subqueries: Iterable[tuple[Select, Scope]]) -> dict[int, str]:
         """By where a table's name stands in a subquery: which of its rows can meet a row of the term.
 
-        For ``outer.a = inner.b`` in the WHERE of the subquery, these are the rows whose b lies where a lies.
+        For ``outer.a = inner.b`` in the WHERE of the subquery, these are the rows whose b is one of the values of a.
         """
-        ranges, enough = self.known(term), {}
-        for select, scope in subqueries if ranges else ():
+        found, enough = self.known(term), {}
+        for select, scope in subqueries if found else ():
             inner = Relations(self._context, select, scope)
             hidden = inner.hides()
             if hidden is None:
                 continue
-            for pair in equalities(self._context.blocks, select.where):
+            for pair in equalities(self._context.blocks, select.where, bare=True):
                 for one, other in (pair, pair[::-1]):
                     here, there = inner.find(one), self.relations.find(other)
-                    if here is None or there is None or other.qualifier is None or other.qualifier in hidden:
+                    if here is None or there is None or (other.qualifier or other.name) in hidden:
                         continue
-                    known = ranges.get((there, other.name))
+                    known = found.get((there, other.name))
                     if known is not None and (inner.types(here) or {}).get(one.name) == known.type:
-                        enough[select.sources[here].relation.span.start] = known.holds(quote(one.name))
+                        enough[select.sources[here].relation.span.start] = self.relations.holds(known, quote(one.name))
         return enough

@@ -34,6 +34,7 @@ from airflow_trickle.engine.delta.selects import Block
 from airflow_trickle.engine.delta.sets import change_of_distinct, change_of_set, gain_of_distinct, union_all
 from airflow_trickle.engine.delta.subviews import is_closed, maintain, may_have_state, part_of
 from airflow_trickle.engine.delta.terms import all_of
+from airflow_trickle.engine.delta.top_k import top_from_change
 
 
 def change_of(context: Context, query: Query, published: Published) -> Change | None:
@@ -96,19 +97,25 @@ def _require_exact_inside(context: Context, body: Body, scope: Scope) -> None:
 
 
 def _limited(context: Context, query: Query, scope: Scope, published: Published) -> Change | None:
-    """ORDER BY … LIMIT of the whole query: computed anew, and compared with what is published.
+    """ORDER BY … LIMIT of the whole query: from the change of groups with state, else computed anew.
 
     Which rows of those that tie are taken is open; the published ones are what is taken away.
     """
-    after = _top_of_groups(context, query, scope)
+    groups = _groups_below(context, query, scope)
     behind_with = Query(Span(query.begin, query.span.end), (), query.body, query.order, query.limit, query.skip)
-    if not context.reads_change(behind_with, scope):
+    if not context.reads_change(behind_with, scope) or (groups is not None and groups.delta is None):
         return None
-    return replaced(published, "true", after or context.render(behind_with, Version.NEW, scope))
+    if groups is None:
+        return replaced(published, "true", context.render(behind_with, Version.NEW, scope))
+    after = top_from_change(context, query, published, str(groups.delta))
+    if after is None:
+        tail = context.blocks.text[query.body.span.end : query.span.end]
+        after = f"SELECT * FROM {groups.name(Version.NEW)} {tail}"
+    return replaced(published, "true", after)
 
 
-def _top_of_groups(context: Context, query: Query, scope: Scope) -> str | None:
-    """ORDER BY … LIMIT over groups that have auxiliary state; None if they have none, or it names what they hide."""
+def _groups_below(context: Context, query: Query, scope: Scope) -> Views | None:
+    """The groups below ORDER BY … LIMIT by their state; None if they have none, or ORDER BY names what they hide."""
     body, blocks = query.body, context.blocks
     if not isinstance(body, Select) or context.parts is None or not may_have_state(context, body):
         return None
@@ -120,8 +127,7 @@ def _top_of_groups(context: Context, query: Query, scope: Scope) -> str | None:
     # Spark, too, looks for a name of ORDER BY among the columns of the result first.
     if not context.bench.resolves(f"SELECT * FROM ({block.sql(all_of(block.count, Version.NEW))}) {tail_text}"):
         return None
-    views = maintain(context, block, tallies)
-    return None if views is None else f"SELECT * FROM {views.name(Version.NEW)} {tail_text}"
+    return maintain(context, block, tallies)
 
 
 def cte_views(context: Context, cte: CteBlock, scope: Scope) -> Views:

@@ -50,7 +50,10 @@ class Block:
             for subquery in self.context.blocks.subqueries(*expressions(self.select))
             if (select := _plain_select(subquery.query)) is not None
         ]
-        return [replace(term, enough=self.narrowing.in_subqueries(term, inner)) for term in self.joins.terms()]
+        return [
+            replace(term, enough={**term.enough, **self.narrowing.in_subqueries(term, inner)})
+            for term in self.joins.terms()
+        ]
 
     def plain_terms(self) -> list[Term]:
         """The same, with the subqueries of the columns: all that a SELECT without groups needs."""
@@ -246,19 +249,20 @@ def _correlated(block: Block, inner: Block, term: Term) -> tuple[list[str], dict
         return [], {}
     rows: list[str] = []
     enough: dict[int, str] = {}
-    for pair in equalities(block.context.blocks, inner.select.where):
+    for pair in equalities(block.context.blocks, inner.select.where, bare=True):
         for one, other in (pair, pair[::-1]):
-            known = inside.changes(at).get(one.name) if inside.find(one) == at else None
-            if known is None or other.qualifier is None or other.qualifier in hidden:
+            known = inside.changed_key(at, one.name) if inside.find(one) == at else None
+            if known is None or (other.qualifier or other.name) in hidden:
                 continue
             there = outside.find(other)
             if there is None or (outside.types(there) or {}).get(other.name) != known.type:
                 continue
-            if outside.never_meets(there, Version.OLD, other.name, known):
-                return None
-            rows.append(known.holds(other.text))
+            if known.ranges is not None:
+                if outside.never_meets(there, Version.OLD, other.name, known.ranges):
+                    return None
+                rows.append(known.ranges.holds(other.text))
             relation = inner.select.sources[at].relation
-            enough[relation.span.start] = known.holds(quote(one.name))
+            enough[relation.span.start] = inside.holds(known, quote(one.name))
     return rows, enough
 
 

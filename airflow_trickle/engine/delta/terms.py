@@ -7,6 +7,9 @@ from dataclasses import dataclass, field, replace
 from airflow_trickle.engine.delta.context import Version
 from airflow_trickle.engine.zset import WEIGHT
 
+#: An outer join of the text as a term has it that reads pairs of rows only.
+INNER = "JOIN"
+
 
 @dataclass(frozen=True)
 class Term:
@@ -21,7 +24,7 @@ class Term:
     joins: dict[int, str] = field(default_factory=dict)
     #: By position: conditions of a join beside those of the text.
     on: dict[int, tuple[str, ...]] = field(default_factory=dict)
-    #: By where a table's name stands in a subquery: which of its rows are enough to read there.
+    #: By where a table's name stands, in FROM or in a subquery: which of its rows are enough to read there.
     enough: dict[int, str] = field(default_factory=dict)
 
     def with_(self, version: Version, join: tuple[int, str] | None = None) -> Term:

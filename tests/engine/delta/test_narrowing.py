@@ -14,7 +14,10 @@ TABLES = {
     "t": Table("t", {"k": "INT", "v": "INT"}),
     "u": Table("u", {"k": "INT", "w": "INT", "big": "BIGINT"}),
     "s": Table("s", {"k": "INT", "t": "STRUCT<k: INT, v: INT>"}),
+    "p": Table("p", {"x": "INT", "y": "INT", "user": "INT"}),
 }
+#: The rows of p, which never change.
+PARTNERS = [(1, 10, 1), (2, 20, 2), (500, 30, 500)]
 
 BEFORE: Rows = {"t": [(1, 1), (2, 2), (500, 3), (None, 4)], "u": [(1, 10, 1), (2, 20, 2), (500, 30, 500)]}
 #: Rows of t with key 2 come and go; u stays.
@@ -28,7 +31,7 @@ def judge() -> DuckDBJudge:
 
 def sql_of(judge: DuckDBJudge, query: str, before: Rows = BEFORE, after: Rows = AFTER) -> str:
     """The SQL of the change, which is checked to be right."""
-    verdict = judge.judge(query, before, after)
+    verdict = judge.judge(query, {"p": PARTNERS, **before}, {"p": PARTNERS, **after})
     assert verdict.found == verdict.wanted
     return " ".join([str(verdict.sql), *verdict.steps])
 
@@ -51,6 +54,12 @@ def within(column: str) -> str:
         ("SELECT v FROM t WHERE NOT EXISTS (SELECT 1 FROM u WHERE u.k = t.k)", "`k`"),
         ("SELECT w, (SELECT max(v) FROM t WHERE t.k = u.k) AS m FROM u", "u.k"),
         ("SELECT k, sum(v) AS s, collect_set(v) AS c FROM t GROUP BY k", "(k)"),
+        # Columns by their names alone.
+        ("SELECT v, y FROM t, p WHERE x = k AND y > 5", "x"),
+        ("SELECT v, y FROM p JOIN t ON k = x", "x"),
+        ("SELECT y, v FROM p LEFT JOIN t ON k = x", "x"),
+        ("SELECT v FROM t WHERE NOT EXISTS (SELECT 1 FROM p WHERE x = k)", "`x`"),
+        ("SELECT y FROM p WHERE EXISTS (SELECT 1 FROM t WHERE k = x)", "x"),
     ],
 )
 def test_a_range_of_changed_keys_is_said_of_their_partners(judge: DuckDBJudge, query: str, column: str) -> None:
@@ -70,6 +79,10 @@ def test_a_range_of_changed_keys_is_said_of_their_partners(judge: DuckDBJudge, q
         # Not an equality of two columns.
         "SELECT t.v, u.w FROM t JOIN u ON t.k = u.k + 0",
         "SELECT t.v, u.w FROM t JOIN u ON t.k <=> u.k",
+        # The word may be a function, or a column of the inner query, or one of what is not known.
+        "SELECT v FROM t JOIN p ON t.k = user",
+        "SELECT v FROM t WHERE EXISTS (SELECT 1 FROM u WHERE k = k AND w > 5)",
+        "SELECT v FROM t JOIN (SELECT x FROM p) ON x = k",
     ],
 )
 def test_where_a_range_does_not_follow_nothing_is_said(judge: DuckDBJudge, query: str) -> None:

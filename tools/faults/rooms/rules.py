@@ -31,15 +31,31 @@ RULES: tuple[Fault, ...] = (
         "left-join-old-rows-stay",
         "a left join adds the old form of an affected row instead of taking it away",
         "joins.py",
-        "for version, weight in ((Version.NEW, 1), (Version.OLD, -1)):\n                term = uniform(",
-        "for version, weight in ((Version.NEW, 1), (Version.OLD, 1)):\n                term = uniform(",
+        "changes = [(Version.OLD, -1)]",
+        "changes = [(Version.OLD, 1)]",
+    ),
+    _RULES.fault(
+        "semi-join-old-rows-stay",
+        "a semi join adds the affected rows that had a partner instead of taking them away",
+        "joins.py",
+        "for version, weight in ((Version.NEW, 1), (Version.OLD, -1)):\n            term = uniform(at, Version.OLD, weight)"
+        ".with_(version, join)",
+        "for version, weight in ((Version.NEW, 1), (Version.OLD, 1)):\n            term = uniform(at, Version.OLD, weight)"
+        ".with_(version, join)",
+    ),
+    _RULES.fault(
+        "left-join-partner-gone-forgotten",
+        "a left join forgets rows that lost their last partner",
+        "joins.py",
+        "if not isinstance(relation, TableName) or not self._context.views_of(relation, self._scope).grows:",
+        "if not isinstance(relation, TableName):",
     ),
     _RULES.fault(
         "anti-join-ignores-its-right-side",
         "an anti join does not follow changes of its right side",
         "joins.py",
-        "if changed:\n            affected = self._has_changed_partner(at, item)",
-        "if changed and item.kind is not JoinKind.ANTI:\n            affected = self._has_changed_partner(at, item)",
+        "if not changed or met is None:\n            return terms",
+        "if not changed or met is None or item.kind is JoinKind.ANTI:\n            return terms",
     ),
     _RULES.fault(
         "right-join-meets-old-left-side",
@@ -108,8 +124,8 @@ RULES: tuple[Fault, ...] = (
         "top-rows-of-the-old-state",
         "ORDER BY … LIMIT takes its rows from the old state",
         "program.py",
-        "after or context.render(behind_with, Version.NEW, scope))",
-        "after or context.render(behind_with, Version.OLD, scope))",
+        'replaced(published, "true", context.render(behind_with, Version.NEW, scope))',
+        'replaced(published, "true", context.render(behind_with, Version.OLD, scope))',
     ),
     _RULES.fault(
         "union-all-loses-one-side",
@@ -188,8 +204,8 @@ RULES: tuple[Fault, ...] = (
         "outer-join-without-partner-is-empty",
         "new rows on the left of a left join are left out if no partner can exist",
         "narrowing.py",
-        "join is None and self.relations.never_meets(at, term.versions[at], column.name, known)",
-        "self.relations.never_meets(at, term.versions[at], column.name, known)",
+        "join is None\n            and known.ranges is not None\n            and self.relations.never_meets(",
+        "known.ranges is not None\n            and self.relations.never_meets(",
         tests=_RANGES,
     ),
 )

@@ -466,18 +466,43 @@ FROM (
   SELECT t.g AS `__trickle_k0`, u.w AS __trickle_x0, coalesce(u.w, 0) AS __trickle_x1, __trickle_weight AS __trickle_w
   FROM t_changes AS t LEFT JOIN u_after AS u ON t.k = u.k
   UNION ALL
+  SELECT t.g AS `__trickle_k0`, u.w AS __trickle_x0, coalesce(u.w, 0) AS __trickle_x1, __trickle_weight AS __trickle_w
+  FROM t_before AS t JOIN u_changes AS u ON t.k = u.k
+  UNION ALL
   SELECT t.g AS `__trickle_k0`, u.w AS __trickle_x0, coalesce(u.w, 0) AS __trickle_x1, CAST(1 AS BIGINT) AS __trickle_w
-  FROM t_before AS t LEFT JOIN u_after AS u ON t.k = u.k
+  FROM t_before AS t LEFT JOIN (
+    SELECT *
+    FROM u_after
+    WHERE false) AS u ON t.k = u.k
   WHERE (EXISTS (
     SELECT 1
     FROM u_changes AS u
+    WHERE t.k = u.k)) AND (NOT EXISTS (
+    SELECT 1
+    FROM (
+      SELECT *
+      FROM u_after
+      WHERE `k` IN (
+        SELECT `k`
+        FROM u_changes)) AS u
     WHERE t.k = u.k))
   UNION ALL
   SELECT t.g AS `__trickle_k0`, u.w AS __trickle_x0, coalesce(u.w, 0) AS __trickle_x1, CAST(-1 AS BIGINT) AS __trickle_w
-  FROM t_before AS t LEFT JOIN u_before AS u ON t.k = u.k
+  FROM t_before AS t LEFT JOIN (
+    SELECT *
+    FROM u_after
+    WHERE false) AS u ON t.k = u.k
   WHERE (EXISTS (
     SELECT 1
     FROM u_changes AS u
+    WHERE t.k = u.k)) AND (NOT EXISTS (
+    SELECT 1
+    FROM (
+      SELECT *
+      FROM u_before
+      WHERE `k` IN (
+        SELECT `k`
+        FROM u_changes)) AS u
     WHERE t.k = u.k)))
 GROUP BY `__trickle_k0`;
 -- expect change
@@ -583,14 +608,24 @@ FROM (
   FROM t_changes AS t
   WHERE (EXISTS (
     SELECT 1
-    FROM u_after AS u
+    FROM (
+      SELECT *
+      FROM u_after
+      WHERE `k` IN (
+        SELECT `k`
+        FROM t_changes)) AS u
     WHERE u.k = t.k))
   UNION ALL
   SELECT g AS `__trickle_k0`, v AS __trickle_x0, CAST(1 AS BIGINT) AS __trickle_w
   FROM t_before AS t
   WHERE (EXISTS (
     SELECT 1
-    FROM u_after AS u
+    FROM (
+      SELECT *
+      FROM u_after
+      WHERE `k` IN (
+        SELECT `k`
+        FROM u_changes)) AS u
     WHERE u.k = t.k)) AND ((EXISTS (
     SELECT 1
     FROM u_changes AS u
@@ -600,7 +635,12 @@ FROM (
   FROM t_before AS t
   WHERE (EXISTS (
     SELECT 1
-    FROM u_before AS u
+    FROM (
+      SELECT *
+      FROM u_before
+      WHERE `k` IN (
+        SELECT `k`
+        FROM u_changes)) AS u
     WHERE u.k = t.k)) AND ((EXISTS (
     SELECT 1
     FROM u_changes AS u
@@ -1233,18 +1273,43 @@ FROM (
     SELECT t.g AS `__trickle_k0`, u.w AS __trickle_x0, u.w AS __trickle_x1, __trickle_weight AS __trickle_w
     FROM t_changes AS t LEFT JOIN u_after AS u ON t.k = u.k
     UNION ALL
+    SELECT t.g AS `__trickle_k0`, u.w AS __trickle_x0, u.w AS __trickle_x1, __trickle_weight AS __trickle_w
+    FROM t_before AS t JOIN u_changes AS u ON t.k = u.k
+    UNION ALL
     SELECT t.g AS `__trickle_k0`, u.w AS __trickle_x0, u.w AS __trickle_x1, CAST(1 AS BIGINT) AS __trickle_w
-    FROM t_before AS t LEFT JOIN u_after AS u ON t.k = u.k
+    FROM t_before AS t LEFT JOIN (
+      SELECT *
+      FROM u_after
+      WHERE false) AS u ON t.k = u.k
     WHERE (EXISTS (
       SELECT 1
       FROM u_changes AS u
+      WHERE t.k = u.k)) AND (NOT EXISTS (
+      SELECT 1
+      FROM (
+        SELECT *
+        FROM u_after
+        WHERE `k` IN (
+          SELECT `k`
+          FROM u_changes)) AS u
       WHERE t.k = u.k))
     UNION ALL
     SELECT t.g AS `__trickle_k0`, u.w AS __trickle_x0, u.w AS __trickle_x1, CAST(-1 AS BIGINT) AS __trickle_w
-    FROM t_before AS t LEFT JOIN u_before AS u ON t.k = u.k
+    FROM t_before AS t LEFT JOIN (
+      SELECT *
+      FROM u_after
+      WHERE false) AS u ON t.k = u.k
     WHERE (EXISTS (
       SELECT 1
       FROM u_changes AS u
+      WHERE t.k = u.k)) AND (NOT EXISTS (
+      SELECT 1
+      FROM (
+        SELECT *
+        FROM u_before
+        WHERE `k` IN (
+          SELECT `k`
+          FROM u_changes)) AS u
       WHERE t.k = u.k)))
   GROUP BY `__trickle_k0`, __trickle_x0, __trickle_x1)
 GROUP BY `__trickle_k0`;
@@ -1391,18 +1456,43 @@ FROM (
     SELECT t.g, u.w, __trickle_weight AS __trickle_weight
     FROM t_changes AS t LEFT JOIN u_after AS u ON t.k = u.k
     UNION ALL
+    SELECT t.g, u.w, __trickle_weight AS __trickle_weight
+    FROM t_before AS t JOIN u_changes AS u ON t.k = u.k
+    UNION ALL
     SELECT t.g, u.w, CAST(1 AS BIGINT) AS __trickle_weight
-    FROM t_before AS t LEFT JOIN u_after AS u ON t.k = u.k
+    FROM t_before AS t LEFT JOIN (
+      SELECT *
+      FROM u_after
+      WHERE false) AS u ON t.k = u.k
     WHERE (EXISTS (
       SELECT 1
       FROM u_changes AS u
+      WHERE t.k = u.k)) AND (NOT EXISTS (
+      SELECT 1
+      FROM (
+        SELECT *
+        FROM u_after
+        WHERE `k` IN (
+          SELECT `k`
+          FROM u_changes)) AS u
       WHERE t.k = u.k))
     UNION ALL
     SELECT t.g, u.w, CAST(-1 AS BIGINT) AS __trickle_weight
-    FROM t_before AS t LEFT JOIN u_before AS u ON t.k = u.k
+    FROM t_before AS t LEFT JOIN (
+      SELECT *
+      FROM u_after
+      WHERE false) AS u ON t.k = u.k
     WHERE (EXISTS (
       SELECT 1
       FROM u_changes AS u
+      WHERE t.k = u.k)) AND (NOT EXISTS (
+      SELECT 1
+      FROM (
+        SELECT *
+        FROM u_before
+        WHERE `k` IN (
+          SELECT `k`
+          FROM u_changes)) AS u
       WHERE t.k = u.k))) AS __trickle_q(`__trickle_c1`, `__trickle_c2`, __trickle_weight))
 GROUP BY `__trickle_c1`, `__trickle_c2`
 HAVING sum(__trickle_l) <> 0 OR sum(__trickle_r) <> 0;

@@ -227,24 +227,43 @@ SELECT x.k, __trickle_weight AS __trickle_weight
 FROM derived_changes_1 AS x LEFT JOIN b_after AS b ON b.k = x.k
 WHERE (b.k IS NULL)
 UNION ALL
+SELECT x.k, __trickle_weight AS __trickle_weight
+FROM (
+  SELECT k, v
+  FROM a_before AS a
+  WHERE v > 0) AS x JOIN b_changes AS b ON b.k = x.k
+WHERE (b.k IS NULL)
+UNION ALL
 SELECT x.k, CAST(1 AS BIGINT) AS __trickle_weight
 FROM (
   SELECT k, v
   FROM a_before AS a
-  WHERE v > 0) AS x LEFT JOIN b_after AS b ON b.k = x.k
+  WHERE v > 0) AS x LEFT JOIN (
+  SELECT *
+  FROM b_after
+  WHERE false) AS b ON b.k = x.k
 WHERE (b.k IS NULL) AND (EXISTS (
   SELECT 1
   FROM b_changes AS b
+  WHERE b.k = x.k)) AND (NOT EXISTS (
+  SELECT 1
+  FROM b_after AS b
   WHERE b.k = x.k))
 UNION ALL
 SELECT x.k, CAST(-1 AS BIGINT) AS __trickle_weight
 FROM (
   SELECT k, v
   FROM a_before AS a
-  WHERE v > 0) AS x LEFT JOIN b_before AS b ON b.k = x.k
+  WHERE v > 0) AS x LEFT JOIN (
+  SELECT *
+  FROM b_after
+  WHERE false) AS b ON b.k = x.k
 WHERE (b.k IS NULL) AND (EXISTS (
   SELECT 1
   FROM b_changes AS b
+  WHERE b.k = x.k)) AND (NOT EXISTS (
+  SELECT 1
+  FROM b_before AS b
   WHERE b.k = x.k));
 
 -- title: derived with names

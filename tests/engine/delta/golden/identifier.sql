@@ -27,18 +27,43 @@ SELECT a.k, m.`maß` FROM a LEFT JOIN m ON m.mass = a.k;
 SELECT a.k, m.`maß`, __trickle_weight AS __trickle_weight
 FROM a_changes AS a LEFT JOIN m_after AS m ON m.mass = a.k
 UNION ALL
+SELECT a.k, m.`maß`, __trickle_weight AS __trickle_weight
+FROM a_before AS a JOIN m_changes AS m ON m.mass = a.k
+UNION ALL
 SELECT a.k, m.`maß`, CAST(1 AS BIGINT) AS __trickle_weight
-FROM a_before AS a LEFT JOIN m_after AS m ON m.mass = a.k
+FROM a_before AS a LEFT JOIN (
+  SELECT *
+  FROM m_after
+  WHERE false) AS m ON m.mass = a.k
 WHERE (EXISTS (
   SELECT 1
   FROM m_changes AS m
+  WHERE m.mass = a.k)) AND (NOT EXISTS (
+  SELECT 1
+  FROM (
+    SELECT *
+    FROM m_after
+    WHERE `mass` IN (
+      SELECT `mass`
+      FROM m_changes)) AS m
   WHERE m.mass = a.k))
 UNION ALL
 SELECT a.k, m.`maß`, CAST(-1 AS BIGINT) AS __trickle_weight
-FROM a_before AS a LEFT JOIN m_before AS m ON m.mass = a.k
+FROM a_before AS a LEFT JOIN (
+  SELECT *
+  FROM m_after
+  WHERE false) AS m ON m.mass = a.k
 WHERE (EXISTS (
   SELECT 1
   FROM m_changes AS m
+  WHERE m.mass = a.k)) AND (NOT EXISTS (
+  SELECT 1
+  FROM (
+    SELECT *
+    FROM m_before
+    WHERE `mass` IN (
+      SELECT `mass`
+      FROM m_changes)) AS m
   WHERE m.mass = a.k));
 
 -- title: exists by one of two names that fold alike
@@ -49,14 +74,24 @@ SELECT a.k, __trickle_weight AS __trickle_weight
 FROM a_changes AS a
 WHERE (EXISTS (
   SELECT 1
-  FROM m_after AS m
+  FROM (
+    SELECT *
+    FROM m_after
+    WHERE `maß` IN (
+      SELECT `k`
+      FROM a_changes)) AS m
   WHERE m.`maß` = a.k))
 UNION ALL
 SELECT a.k, CAST(1 AS BIGINT) AS __trickle_weight
 FROM a_before AS a
 WHERE (EXISTS (
   SELECT 1
-  FROM m_after AS m
+  FROM (
+    SELECT *
+    FROM m_after
+    WHERE `maß` IN (
+      SELECT `maß`
+      FROM m_changes)) AS m
   WHERE m.`maß` = a.k)) AND ((EXISTS (
   SELECT 1
   FROM m_changes AS m
@@ -66,7 +101,12 @@ SELECT a.k, CAST(-1 AS BIGINT) AS __trickle_weight
 FROM a_before AS a
 WHERE (EXISTS (
   SELECT 1
-  FROM m_before AS m
+  FROM (
+    SELECT *
+    FROM m_before
+    WHERE `maß` IN (
+      SELECT `maß`
+      FROM m_changes)) AS m
   WHERE m.`maß` = a.k)) AND ((EXISTS (
   SELECT 1
   FROM m_changes AS m

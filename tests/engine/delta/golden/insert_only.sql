@@ -96,11 +96,10 @@ FROM (
   GROUP BY a.s
   UNION ALL
   SELECT a.s AS `__trickle_k0`, count(b.k) AS `__trickle_g1`, min(b.w) AS `__trickle_g2`, false AS __trickle_loses
-  FROM a_before AS a LEFT JOIN b_after AS b ON a.k = b.k
-  WHERE (EXISTS (
-    SELECT 1
-    FROM b_changes AS b
-    WHERE a.k = b.k))
+  FROM a_before AS a JOIN (
+    SELECT * EXCEPT (__trickle_weight, __trickle_n)
+    FROM b_changes LATERAL VIEW explode(array_repeat(0, CAST(__trickle_weight AS INT))) AS __trickle_n
+    WHERE __trickle_weight > 0) AS b ON a.k = b.k
   GROUP BY a.s
   UNION ALL
   SELECT DISTINCT a.s AS `__trickle_k0`, NULL AS `__trickle_g1`, NULL AS `__trickle_g2`, true AS __trickle_loses
@@ -108,17 +107,25 @@ FROM (
   WHERE (__trickle_weight < 0)
   UNION ALL
   SELECT DISTINCT a.s AS `__trickle_k0`, NULL AS `__trickle_g1`, NULL AS `__trickle_g2`, true AS __trickle_loses
-  FROM a_before AS a LEFT JOIN b_after AS b ON a.k = b.k
-  WHERE (EXISTS (
-    SELECT 1
-    FROM b_changes AS b
-    WHERE a.k = b.k)) AND (CAST(1 AS BIGINT) < 0)
+  FROM a_before AS a JOIN b_changes AS b ON a.k = b.k
+  WHERE (__trickle_weight < 0)
   UNION ALL
   SELECT DISTINCT a.s AS `__trickle_k0`, NULL AS `__trickle_g1`, NULL AS `__trickle_g2`, true AS __trickle_loses
-  FROM a_before AS a LEFT JOIN b_before AS b ON a.k = b.k
+  FROM a_before AS a LEFT JOIN (
+    SELECT *
+    FROM b_after
+    WHERE false) AS b ON a.k = b.k
   WHERE (EXISTS (
     SELECT 1
     FROM b_changes AS b
+    WHERE a.k = b.k)) AND (NOT EXISTS (
+    SELECT 1
+    FROM (
+      SELECT *
+      FROM b_before
+      WHERE `k` IN (
+        SELECT `k`
+        FROM b_changes)) AS b
     WHERE a.k = b.k)) AND (CAST(-1 AS BIGINT) < 0))
 GROUP BY `__trickle_k0`;
 -- expect losers_1, computed once: the groups that lost a row

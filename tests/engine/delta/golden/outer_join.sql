@@ -7,18 +7,43 @@ SELECT a.k, a.s, b.w FROM a LEFT JOIN b ON a.k = b.k;
 SELECT a.k, a.s, b.w, __trickle_weight AS __trickle_weight
 FROM a_changes AS a LEFT JOIN b_after AS b ON a.k = b.k
 UNION ALL
+SELECT a.k, a.s, b.w, __trickle_weight AS __trickle_weight
+FROM a_before AS a JOIN b_changes AS b ON a.k = b.k
+UNION ALL
 SELECT a.k, a.s, b.w, CAST(1 AS BIGINT) AS __trickle_weight
-FROM a_before AS a LEFT JOIN b_after AS b ON a.k = b.k
+FROM a_before AS a LEFT JOIN (
+  SELECT *
+  FROM b_after
+  WHERE false) AS b ON a.k = b.k
 WHERE (EXISTS (
   SELECT 1
   FROM b_changes AS b
+  WHERE a.k = b.k)) AND (NOT EXISTS (
+  SELECT 1
+  FROM (
+    SELECT *
+    FROM b_after
+    WHERE `k` IN (
+      SELECT `k`
+      FROM b_changes)) AS b
   WHERE a.k = b.k))
 UNION ALL
 SELECT a.k, a.s, b.w, CAST(-1 AS BIGINT) AS __trickle_weight
-FROM a_before AS a LEFT JOIN b_before AS b ON a.k = b.k
+FROM a_before AS a LEFT JOIN (
+  SELECT *
+  FROM b_after
+  WHERE false) AS b ON a.k = b.k
 WHERE (EXISTS (
   SELECT 1
   FROM b_changes AS b
+  WHERE a.k = b.k)) AND (NOT EXISTS (
+  SELECT 1
+  FROM (
+    SELECT *
+    FROM b_before
+    WHERE `k` IN (
+      SELECT `k`
+      FROM b_changes)) AS b
   WHERE a.k = b.k));
 
 -- title: left join using
@@ -48,18 +73,44 @@ SELECT a.k, a.s, __trickle_weight AS __trickle_weight
 FROM a_changes AS a LEFT JOIN b_after AS b ON a.k = b.k
 WHERE (b.k IS NULL)
 UNION ALL
+SELECT a.k, a.s, __trickle_weight AS __trickle_weight
+FROM a_before AS a JOIN b_changes AS b ON a.k = b.k
+WHERE (b.k IS NULL)
+UNION ALL
 SELECT a.k, a.s, CAST(1 AS BIGINT) AS __trickle_weight
-FROM a_before AS a LEFT JOIN b_after AS b ON a.k = b.k
+FROM a_before AS a LEFT JOIN (
+  SELECT *
+  FROM b_after
+  WHERE false) AS b ON a.k = b.k
 WHERE (b.k IS NULL) AND (EXISTS (
   SELECT 1
   FROM b_changes AS b
+  WHERE a.k = b.k)) AND (NOT EXISTS (
+  SELECT 1
+  FROM (
+    SELECT *
+    FROM b_after
+    WHERE `k` IN (
+      SELECT `k`
+      FROM b_changes)) AS b
   WHERE a.k = b.k))
 UNION ALL
 SELECT a.k, a.s, CAST(-1 AS BIGINT) AS __trickle_weight
-FROM a_before AS a LEFT JOIN b_before AS b ON a.k = b.k
+FROM a_before AS a LEFT JOIN (
+  SELECT *
+  FROM b_after
+  WHERE false) AS b ON a.k = b.k
 WHERE (b.k IS NULL) AND (EXISTS (
   SELECT 1
   FROM b_changes AS b
+  WHERE a.k = b.k)) AND (NOT EXISTS (
+  SELECT 1
+  FROM (
+    SELECT *
+    FROM b_before
+    WHERE `k` IN (
+      SELECT `k`
+      FROM b_changes)) AS b
   WHERE a.k = b.k));
 
 -- title: right join
@@ -90,18 +141,43 @@ SELECT a.s, a.k, b.k AS bk, b.w FROM a FULL JOIN b ON a.k = b.k;
 SELECT a.s, a.k, b.k AS bk, b.w, __trickle_weight AS __trickle_weight
 FROM a_changes AS a LEFT JOIN b_after AS b ON a.k = b.k
 UNION ALL
+SELECT a.s, a.k, b.k AS bk, b.w, __trickle_weight AS __trickle_weight
+FROM a_before AS a JOIN b_changes AS b ON a.k = b.k
+UNION ALL
 SELECT a.s, a.k, b.k AS bk, b.w, CAST(1 AS BIGINT) AS __trickle_weight
-FROM a_before AS a LEFT JOIN b_after AS b ON a.k = b.k
+FROM a_before AS a LEFT JOIN (
+  SELECT *
+  FROM b_after
+  WHERE false) AS b ON a.k = b.k
 WHERE (EXISTS (
   SELECT 1
   FROM b_changes AS b
+  WHERE a.k = b.k)) AND (NOT EXISTS (
+  SELECT 1
+  FROM (
+    SELECT *
+    FROM b_after
+    WHERE `k` IN (
+      SELECT `k`
+      FROM b_changes)) AS b
   WHERE a.k = b.k))
 UNION ALL
 SELECT a.s, a.k, b.k AS bk, b.w, CAST(-1 AS BIGINT) AS __trickle_weight
-FROM a_before AS a LEFT JOIN b_before AS b ON a.k = b.k
+FROM a_before AS a LEFT JOIN (
+  SELECT *
+  FROM b_after
+  WHERE false) AS b ON a.k = b.k
 WHERE (EXISTS (
   SELECT 1
   FROM b_changes AS b
+  WHERE a.k = b.k)) AND (NOT EXISTS (
+  SELECT 1
+  FROM (
+    SELECT *
+    FROM b_before
+    WHERE `k` IN (
+      SELECT `k`
+      FROM b_changes)) AS b
   WHERE a.k = b.k))
 UNION ALL
 SELECT a.s, a.k, b.k AS bk, b.w, __trickle_weight AS __trickle_weight
@@ -147,18 +223,33 @@ SELECT a.k, b.k AS bk FROM a FULL OUTER JOIN b ON a.k < b.k;
 SELECT a.k, b.k AS bk, __trickle_weight AS __trickle_weight
 FROM a_changes AS a LEFT JOIN b_after AS b ON a.k < b.k
 UNION ALL
+SELECT a.k, b.k AS bk, __trickle_weight AS __trickle_weight
+FROM a_before AS a JOIN b_changes AS b ON a.k < b.k
+UNION ALL
 SELECT a.k, b.k AS bk, CAST(1 AS BIGINT) AS __trickle_weight
-FROM a_before AS a LEFT JOIN b_after AS b ON a.k < b.k
+FROM a_before AS a LEFT JOIN (
+  SELECT *
+  FROM b_after
+  WHERE false) AS b ON a.k < b.k
 WHERE (EXISTS (
   SELECT 1
   FROM b_changes AS b
+  WHERE a.k < b.k)) AND (NOT EXISTS (
+  SELECT 1
+  FROM b_after AS b
   WHERE a.k < b.k))
 UNION ALL
 SELECT a.k, b.k AS bk, CAST(-1 AS BIGINT) AS __trickle_weight
-FROM a_before AS a LEFT JOIN b_before AS b ON a.k < b.k
+FROM a_before AS a LEFT JOIN (
+  SELECT *
+  FROM b_after
+  WHERE false) AS b ON a.k < b.k
 WHERE (EXISTS (
   SELECT 1
   FROM b_changes AS b
+  WHERE a.k < b.k)) AND (NOT EXISTS (
+  SELECT 1
+  FROM b_before AS b
   WHERE a.k < b.k))
 UNION ALL
 SELECT a.k, b.k AS bk, __trickle_weight AS __trickle_weight
@@ -204,18 +295,43 @@ SELECT a.k, b.w, y.s FROM a LEFT JOIN b ON a.k = b.k JOIN a AS y ON y.v = a.v;
 SELECT a.k, b.w, y.s, __trickle_weight AS __trickle_weight
 FROM a_changes AS a LEFT JOIN b_after AS b ON a.k = b.k JOIN a_after AS y ON y.v = a.v
 UNION ALL
+SELECT a.k, b.w, y.s, __trickle_weight AS __trickle_weight
+FROM a_before AS a JOIN b_changes AS b ON a.k = b.k JOIN a_after AS y ON y.v = a.v
+UNION ALL
 SELECT a.k, b.w, y.s, CAST(1 AS BIGINT) AS __trickle_weight
-FROM a_before AS a LEFT JOIN b_after AS b ON a.k = b.k JOIN a_after AS y ON y.v = a.v
+FROM a_before AS a LEFT JOIN (
+  SELECT *
+  FROM b_after
+  WHERE false) AS b ON a.k = b.k JOIN a_after AS y ON y.v = a.v
 WHERE (EXISTS (
   SELECT 1
   FROM b_changes AS b
+  WHERE a.k = b.k)) AND (NOT EXISTS (
+  SELECT 1
+  FROM (
+    SELECT *
+    FROM b_after
+    WHERE `k` IN (
+      SELECT `k`
+      FROM b_changes)) AS b
   WHERE a.k = b.k))
 UNION ALL
 SELECT a.k, b.w, y.s, CAST(-1 AS BIGINT) AS __trickle_weight
-FROM a_before AS a LEFT JOIN b_before AS b ON a.k = b.k JOIN a_after AS y ON y.v = a.v
+FROM a_before AS a LEFT JOIN (
+  SELECT *
+  FROM b_after
+  WHERE false) AS b ON a.k = b.k JOIN a_after AS y ON y.v = a.v
 WHERE (EXISTS (
   SELECT 1
   FROM b_changes AS b
+  WHERE a.k = b.k)) AND (NOT EXISTS (
+  SELECT 1
+  FROM (
+    SELECT *
+    FROM b_before
+    WHERE `k` IN (
+      SELECT `k`
+      FROM b_changes)) AS b
   WHERE a.k = b.k))
 UNION ALL
 SELECT a.k, b.w, y.s, __trickle_weight AS __trickle_weight
@@ -228,32 +344,82 @@ SELECT a.k, b.w, y.s FROM a LEFT JOIN b ON a.k = b.k LEFT JOIN a AS y ON y.v = b
 SELECT a.k, b.w, y.s, __trickle_weight AS __trickle_weight
 FROM a_changes AS a LEFT JOIN b_after AS b ON a.k = b.k LEFT JOIN a_after AS y ON y.v = b.k
 UNION ALL
+SELECT a.k, b.w, y.s, __trickle_weight AS __trickle_weight
+FROM a_before AS a JOIN b_changes AS b ON a.k = b.k LEFT JOIN a_after AS y ON y.v = b.k
+UNION ALL
 SELECT a.k, b.w, y.s, CAST(1 AS BIGINT) AS __trickle_weight
-FROM a_before AS a LEFT JOIN b_after AS b ON a.k = b.k LEFT JOIN a_after AS y ON y.v = b.k
+FROM a_before AS a LEFT JOIN (
+  SELECT *
+  FROM b_after
+  WHERE false) AS b ON a.k = b.k LEFT JOIN a_after AS y ON y.v = b.k
 WHERE (EXISTS (
   SELECT 1
   FROM b_changes AS b
+  WHERE a.k = b.k)) AND (NOT EXISTS (
+  SELECT 1
+  FROM (
+    SELECT *
+    FROM b_after
+    WHERE `k` IN (
+      SELECT `k`
+      FROM b_changes)) AS b
   WHERE a.k = b.k))
 UNION ALL
 SELECT a.k, b.w, y.s, CAST(-1 AS BIGINT) AS __trickle_weight
-FROM a_before AS a LEFT JOIN b_before AS b ON a.k = b.k LEFT JOIN a_after AS y ON y.v = b.k
+FROM a_before AS a LEFT JOIN (
+  SELECT *
+  FROM b_after
+  WHERE false) AS b ON a.k = b.k LEFT JOIN a_after AS y ON y.v = b.k
 WHERE (EXISTS (
   SELECT 1
   FROM b_changes AS b
+  WHERE a.k = b.k)) AND (NOT EXISTS (
+  SELECT 1
+  FROM (
+    SELECT *
+    FROM b_before
+    WHERE `k` IN (
+      SELECT `k`
+      FROM b_changes)) AS b
   WHERE a.k = b.k))
 UNION ALL
+SELECT a.k, b.w, y.s, __trickle_weight AS __trickle_weight
+FROM a_before AS a LEFT JOIN b_before AS b ON a.k = b.k JOIN a_changes AS y ON y.v = b.k
+UNION ALL
 SELECT a.k, b.w, y.s, CAST(1 AS BIGINT) AS __trickle_weight
-FROM a_before AS a LEFT JOIN b_before AS b ON a.k = b.k LEFT JOIN a_after AS y ON y.v = b.k
+FROM a_before AS a LEFT JOIN b_before AS b ON a.k = b.k LEFT JOIN (
+  SELECT *
+  FROM a_after
+  WHERE false) AS y ON y.v = b.k
 WHERE (EXISTS (
   SELECT 1
   FROM a_changes AS y
+  WHERE y.v = b.k)) AND (NOT EXISTS (
+  SELECT 1
+  FROM (
+    SELECT *
+    FROM a_after
+    WHERE `v` IN (
+      SELECT `v`
+      FROM a_changes)) AS y
   WHERE y.v = b.k))
 UNION ALL
 SELECT a.k, b.w, y.s, CAST(-1 AS BIGINT) AS __trickle_weight
-FROM a_before AS a LEFT JOIN b_before AS b ON a.k = b.k LEFT JOIN a_before AS y ON y.v = b.k
+FROM a_before AS a LEFT JOIN b_before AS b ON a.k = b.k LEFT JOIN (
+  SELECT *
+  FROM a_after
+  WHERE false) AS y ON y.v = b.k
 WHERE (EXISTS (
   SELECT 1
   FROM a_changes AS y
+  WHERE y.v = b.k)) AND (NOT EXISTS (
+  SELECT 1
+  FROM (
+    SELECT *
+    FROM a_before
+    WHERE `v` IN (
+      SELECT `v`
+      FROM a_changes)) AS y
   WHERE y.v = b.k));
 
 -- title: inner then right
@@ -290,18 +456,43 @@ SELECT a.k, b.k AS bk, y.s FROM a FULL JOIN b ON a.k = b.k LEFT JOIN a AS y ON y
 SELECT a.k, b.k AS bk, y.s, __trickle_weight AS __trickle_weight
 FROM a_changes AS a LEFT JOIN b_after AS b ON a.k = b.k LEFT JOIN a_after AS y ON y.v = b.k
 UNION ALL
+SELECT a.k, b.k AS bk, y.s, __trickle_weight AS __trickle_weight
+FROM a_before AS a JOIN b_changes AS b ON a.k = b.k LEFT JOIN a_after AS y ON y.v = b.k
+UNION ALL
 SELECT a.k, b.k AS bk, y.s, CAST(1 AS BIGINT) AS __trickle_weight
-FROM a_before AS a LEFT JOIN b_after AS b ON a.k = b.k LEFT JOIN a_after AS y ON y.v = b.k
+FROM a_before AS a LEFT JOIN (
+  SELECT *
+  FROM b_after
+  WHERE false) AS b ON a.k = b.k LEFT JOIN a_after AS y ON y.v = b.k
 WHERE (EXISTS (
   SELECT 1
   FROM b_changes AS b
+  WHERE a.k = b.k)) AND (NOT EXISTS (
+  SELECT 1
+  FROM (
+    SELECT *
+    FROM b_after
+    WHERE `k` IN (
+      SELECT `k`
+      FROM b_changes)) AS b
   WHERE a.k = b.k))
 UNION ALL
 SELECT a.k, b.k AS bk, y.s, CAST(-1 AS BIGINT) AS __trickle_weight
-FROM a_before AS a LEFT JOIN b_before AS b ON a.k = b.k LEFT JOIN a_after AS y ON y.v = b.k
+FROM a_before AS a LEFT JOIN (
+  SELECT *
+  FROM b_after
+  WHERE false) AS b ON a.k = b.k LEFT JOIN a_after AS y ON y.v = b.k
 WHERE (EXISTS (
   SELECT 1
   FROM b_changes AS b
+  WHERE a.k = b.k)) AND (NOT EXISTS (
+  SELECT 1
+  FROM (
+    SELECT *
+    FROM b_before
+    WHERE `k` IN (
+      SELECT `k`
+      FROM b_changes)) AS b
   WHERE a.k = b.k))
 UNION ALL
 SELECT a.k, b.k AS bk, y.s, __trickle_weight AS __trickle_weight
@@ -340,18 +531,43 @@ WHERE (EXISTS (
   FROM a_before AS a
   WHERE (a.k = b.k)))
 UNION ALL
+SELECT a.k, b.k AS bk, y.s, __trickle_weight AS __trickle_weight
+FROM a_before AS a FULL JOIN b_before AS b ON a.k = b.k JOIN a_changes AS y ON y.v = b.k
+UNION ALL
 SELECT a.k, b.k AS bk, y.s, CAST(1 AS BIGINT) AS __trickle_weight
-FROM a_before AS a FULL JOIN b_before AS b ON a.k = b.k LEFT JOIN a_after AS y ON y.v = b.k
+FROM a_before AS a FULL JOIN b_before AS b ON a.k = b.k LEFT JOIN (
+  SELECT *
+  FROM a_after
+  WHERE false) AS y ON y.v = b.k
 WHERE (EXISTS (
   SELECT 1
   FROM a_changes AS y
+  WHERE y.v = b.k)) AND (NOT EXISTS (
+  SELECT 1
+  FROM (
+    SELECT *
+    FROM a_after
+    WHERE `v` IN (
+      SELECT `v`
+      FROM a_changes)) AS y
   WHERE y.v = b.k))
 UNION ALL
 SELECT a.k, b.k AS bk, y.s, CAST(-1 AS BIGINT) AS __trickle_weight
-FROM a_before AS a FULL JOIN b_before AS b ON a.k = b.k LEFT JOIN a_before AS y ON y.v = b.k
+FROM a_before AS a FULL JOIN b_before AS b ON a.k = b.k LEFT JOIN (
+  SELECT *
+  FROM a_after
+  WHERE false) AS y ON y.v = b.k
 WHERE (EXISTS (
   SELECT 1
   FROM a_changes AS y
+  WHERE y.v = b.k)) AND (NOT EXISTS (
+  SELECT 1
+  FROM (
+    SELECT *
+    FROM a_before
+    WHERE `v` IN (
+      SELECT `v`
+      FROM a_changes)) AS y
   WHERE y.v = b.k));
 
 -- title: left then full
@@ -361,32 +577,82 @@ SELECT a.k, b.w, y.v FROM a LEFT JOIN b ON a.k = b.k FULL JOIN a AS y ON y.k = a
 SELECT a.k, b.w, y.v, __trickle_weight AS __trickle_weight
 FROM a_changes AS a LEFT JOIN b_after AS b ON a.k = b.k LEFT JOIN a_after AS y ON y.k = a.v
 UNION ALL
+SELECT a.k, b.w, y.v, __trickle_weight AS __trickle_weight
+FROM a_before AS a JOIN b_changes AS b ON a.k = b.k LEFT JOIN a_after AS y ON y.k = a.v
+UNION ALL
 SELECT a.k, b.w, y.v, CAST(1 AS BIGINT) AS __trickle_weight
-FROM a_before AS a LEFT JOIN b_after AS b ON a.k = b.k LEFT JOIN a_after AS y ON y.k = a.v
+FROM a_before AS a LEFT JOIN (
+  SELECT *
+  FROM b_after
+  WHERE false) AS b ON a.k = b.k LEFT JOIN a_after AS y ON y.k = a.v
 WHERE (EXISTS (
   SELECT 1
   FROM b_changes AS b
+  WHERE a.k = b.k)) AND (NOT EXISTS (
+  SELECT 1
+  FROM (
+    SELECT *
+    FROM b_after
+    WHERE `k` IN (
+      SELECT `k`
+      FROM b_changes)) AS b
   WHERE a.k = b.k))
 UNION ALL
 SELECT a.k, b.w, y.v, CAST(-1 AS BIGINT) AS __trickle_weight
-FROM a_before AS a LEFT JOIN b_before AS b ON a.k = b.k LEFT JOIN a_after AS y ON y.k = a.v
+FROM a_before AS a LEFT JOIN (
+  SELECT *
+  FROM b_after
+  WHERE false) AS b ON a.k = b.k LEFT JOIN a_after AS y ON y.k = a.v
 WHERE (EXISTS (
   SELECT 1
   FROM b_changes AS b
+  WHERE a.k = b.k)) AND (NOT EXISTS (
+  SELECT 1
+  FROM (
+    SELECT *
+    FROM b_before
+    WHERE `k` IN (
+      SELECT `k`
+      FROM b_changes)) AS b
   WHERE a.k = b.k))
 UNION ALL
+SELECT a.k, b.w, y.v, __trickle_weight AS __trickle_weight
+FROM a_before AS a LEFT JOIN b_before AS b ON a.k = b.k JOIN a_changes AS y ON y.k = a.v
+UNION ALL
 SELECT a.k, b.w, y.v, CAST(1 AS BIGINT) AS __trickle_weight
-FROM a_before AS a LEFT JOIN b_before AS b ON a.k = b.k LEFT JOIN a_after AS y ON y.k = a.v
+FROM a_before AS a LEFT JOIN b_before AS b ON a.k = b.k LEFT JOIN (
+  SELECT *
+  FROM a_after
+  WHERE false) AS y ON y.k = a.v
 WHERE (EXISTS (
   SELECT 1
   FROM a_changes AS y
+  WHERE y.k = a.v)) AND (NOT EXISTS (
+  SELECT 1
+  FROM (
+    SELECT *
+    FROM a_after
+    WHERE `k` IN (
+      SELECT `k`
+      FROM a_changes)) AS y
   WHERE y.k = a.v))
 UNION ALL
 SELECT a.k, b.w, y.v, CAST(-1 AS BIGINT) AS __trickle_weight
-FROM a_before AS a LEFT JOIN b_before AS b ON a.k = b.k LEFT JOIN a_before AS y ON y.k = a.v
+FROM a_before AS a LEFT JOIN b_before AS b ON a.k = b.k LEFT JOIN (
+  SELECT *
+  FROM a_after
+  WHERE false) AS y ON y.k = a.v
 WHERE (EXISTS (
   SELECT 1
   FROM a_changes AS y
+  WHERE y.k = a.v)) AND (NOT EXISTS (
+  SELECT 1
+  FROM (
+    SELECT *
+    FROM a_before
+    WHERE `k` IN (
+      SELECT `k`
+      FROM a_changes)) AS y
   WHERE y.k = a.v))
 UNION ALL
 SELECT a.k, b.w, y.v, __trickle_weight AS __trickle_weight
@@ -415,16 +681,41 @@ WHERE ((EXISTS (
   FROM a_changes AS a LEFT JOIN b_after AS b ON a.k = b.k
   WHERE (y.k = a.v)) OR EXISTS (
   SELECT 1
-  FROM a_before AS a LEFT JOIN b_after AS b ON a.k = b.k
+  FROM a_before AS a JOIN b_changes AS b ON a.k = b.k
+  WHERE (y.k = a.v)) OR EXISTS (
+  SELECT 1
+  FROM a_before AS a LEFT JOIN (
+    SELECT *
+    FROM b_after
+    WHERE false) AS b ON a.k = b.k
   WHERE (EXISTS (
     SELECT 1
     FROM b_changes AS b
+    WHERE a.k = b.k)) AND (NOT EXISTS (
+    SELECT 1
+    FROM (
+      SELECT *
+      FROM b_after
+      WHERE `k` IN (
+        SELECT `k`
+        FROM b_changes)) AS b
     WHERE a.k = b.k)) AND (y.k = a.v)) OR EXISTS (
   SELECT 1
-  FROM a_before AS a LEFT JOIN b_before AS b ON a.k = b.k
+  FROM a_before AS a LEFT JOIN (
+    SELECT *
+    FROM b_after
+    WHERE false) AS b ON a.k = b.k
   WHERE (EXISTS (
     SELECT 1
     FROM b_changes AS b
+    WHERE a.k = b.k)) AND (NOT EXISTS (
+    SELECT 1
+    FROM (
+      SELECT *
+      FROM b_before
+      WHERE `k` IN (
+        SELECT `k`
+        FROM b_changes)) AS b
     WHERE a.k = b.k)) AND (y.k = a.v)))) AND (NOT EXISTS (
   SELECT 1
   FROM a_after AS a LEFT JOIN b_after AS b ON a.k = b.k
@@ -443,16 +734,41 @@ WHERE ((EXISTS (
   FROM a_changes AS a LEFT JOIN b_after AS b ON a.k = b.k
   WHERE (y.k = a.v)) OR EXISTS (
   SELECT 1
-  FROM a_before AS a LEFT JOIN b_after AS b ON a.k = b.k
+  FROM a_before AS a JOIN b_changes AS b ON a.k = b.k
+  WHERE (y.k = a.v)) OR EXISTS (
+  SELECT 1
+  FROM a_before AS a LEFT JOIN (
+    SELECT *
+    FROM b_after
+    WHERE false) AS b ON a.k = b.k
   WHERE (EXISTS (
     SELECT 1
     FROM b_changes AS b
+    WHERE a.k = b.k)) AND (NOT EXISTS (
+    SELECT 1
+    FROM (
+      SELECT *
+      FROM b_after
+      WHERE `k` IN (
+        SELECT `k`
+        FROM b_changes)) AS b
     WHERE a.k = b.k)) AND (y.k = a.v)) OR EXISTS (
   SELECT 1
-  FROM a_before AS a LEFT JOIN b_before AS b ON a.k = b.k
+  FROM a_before AS a LEFT JOIN (
+    SELECT *
+    FROM b_after
+    WHERE false) AS b ON a.k = b.k
   WHERE (EXISTS (
     SELECT 1
     FROM b_changes AS b
+    WHERE a.k = b.k)) AND (NOT EXISTS (
+    SELECT 1
+    FROM (
+      SELECT *
+      FROM b_before
+      WHERE `k` IN (
+        SELECT `k`
+        FROM b_changes)) AS b
     WHERE a.k = b.k)) AND (y.k = a.v)))) AND (NOT EXISTS (
   SELECT 1
   FROM a_before AS a LEFT JOIN b_before AS b ON a.k = b.k
@@ -498,18 +814,43 @@ SELECT user.k, user.v, b.w FROM a AS user LEFT JOIN b ON user.k = b.k;
 SELECT user.k, user.v, b.w, __trickle_weight AS __trickle_weight
 FROM a_changes AS user LEFT JOIN b_after AS b ON user.k = b.k
 UNION ALL
+SELECT user.k, user.v, b.w, __trickle_weight AS __trickle_weight
+FROM a_before AS user JOIN b_changes AS b ON user.k = b.k
+UNION ALL
 SELECT user.k, user.v, b.w, CAST(1 AS BIGINT) AS __trickle_weight
-FROM a_before AS user LEFT JOIN b_after AS b ON user.k = b.k
+FROM a_before AS user LEFT JOIN (
+  SELECT *
+  FROM b_after
+  WHERE false) AS b ON user.k = b.k
 WHERE (EXISTS (
   SELECT 1
   FROM b_changes AS b
+  WHERE user.k = b.k)) AND (NOT EXISTS (
+  SELECT 1
+  FROM (
+    SELECT *
+    FROM b_after
+    WHERE `k` IN (
+      SELECT `k`
+      FROM b_changes)) AS b
   WHERE user.k = b.k))
 UNION ALL
 SELECT user.k, user.v, b.w, CAST(-1 AS BIGINT) AS __trickle_weight
-FROM a_before AS user LEFT JOIN b_before AS b ON user.k = b.k
+FROM a_before AS user LEFT JOIN (
+  SELECT *
+  FROM b_after
+  WHERE false) AS b ON user.k = b.k
 WHERE (EXISTS (
   SELECT 1
   FROM b_changes AS b
+  WHERE user.k = b.k)) AND (NOT EXISTS (
+  SELECT 1
+  FROM (
+    SELECT *
+    FROM b_before
+    WHERE `k` IN (
+      SELECT `k`
+      FROM b_changes)) AS b
   WHERE user.k = b.k));
 
 -- title: comma then right join
@@ -548,18 +889,33 @@ FROM (
   SELECT *
   FROM a_changes AS __trickle_q(p, q, r, __trickle_weight)) AS `x` LEFT JOIN b_after AS b ON b.k = x.p
 UNION ALL
+SELECT x.*, b.w, __trickle_weight AS __trickle_weight
+FROM a_before AS x(p, q, r) JOIN b_changes AS b ON b.k = x.p
+UNION ALL
 SELECT x.*, b.w, CAST(1 AS BIGINT) AS __trickle_weight
-FROM a_before AS x(p, q, r) LEFT JOIN b_after AS b ON b.k = x.p
+FROM a_before AS x(p, q, r) LEFT JOIN (
+  SELECT *
+  FROM b_after
+  WHERE false) AS b ON b.k = x.p
 WHERE (EXISTS (
   SELECT 1
   FROM b_changes AS b
+  WHERE b.k = x.p)) AND (NOT EXISTS (
+  SELECT 1
+  FROM b_after AS b
   WHERE b.k = x.p))
 UNION ALL
 SELECT x.*, b.w, CAST(-1 AS BIGINT) AS __trickle_weight
-FROM a_before AS x(p, q, r) LEFT JOIN b_before AS b ON b.k = x.p
+FROM a_before AS x(p, q, r) LEFT JOIN (
+  SELECT *
+  FROM b_after
+  WHERE false) AS b ON b.k = x.p
 WHERE (EXISTS (
   SELECT 1
   FROM b_changes AS b
+  WHERE b.k = x.p)) AND (NOT EXISTS (
+  SELECT 1
+  FROM b_before AS b
   WHERE b.k = x.p));
 
 -- title: left join, only a changed
@@ -573,18 +929,43 @@ FROM a_changes AS a LEFT JOIN b_after AS b ON a.k = b.k;
 -- changed: b
 SELECT a.k, a.s, b.w FROM a LEFT JOIN b ON a.k = b.k;
 -- expect change
+SELECT a.k, a.s, b.w, __trickle_weight AS __trickle_weight
+FROM a_after AS a JOIN b_changes AS b ON a.k = b.k
+UNION ALL
 SELECT a.k, a.s, b.w, CAST(1 AS BIGINT) AS __trickle_weight
-FROM a_after AS a LEFT JOIN b_after AS b ON a.k = b.k
+FROM a_after AS a LEFT JOIN (
+  SELECT *
+  FROM b_after
+  WHERE false) AS b ON a.k = b.k
 WHERE (EXISTS (
   SELECT 1
   FROM b_changes AS b
+  WHERE a.k = b.k)) AND (NOT EXISTS (
+  SELECT 1
+  FROM (
+    SELECT *
+    FROM b_after
+    WHERE `k` IN (
+      SELECT `k`
+      FROM b_changes)) AS b
   WHERE a.k = b.k))
 UNION ALL
 SELECT a.k, a.s, b.w, CAST(-1 AS BIGINT) AS __trickle_weight
-FROM a_after AS a LEFT JOIN b_before AS b ON a.k = b.k
+FROM a_after AS a LEFT JOIN (
+  SELECT *
+  FROM b_after
+  WHERE false) AS b ON a.k = b.k
 WHERE (EXISTS (
   SELECT 1
   FROM b_changes AS b
+  WHERE a.k = b.k)) AND (NOT EXISTS (
+  SELECT 1
+  FROM (
+    SELECT *
+    FROM b_before
+    WHERE `k` IN (
+      SELECT `k`
+      FROM b_changes)) AS b
   WHERE a.k = b.k));
 
 -- title: right join, only a changed
@@ -649,18 +1030,43 @@ WHERE (EXISTS (
 -- changed: b
 SELECT a.s, a.k, b.k AS bk, b.w FROM a FULL JOIN b ON a.k = b.k;
 -- expect change
+SELECT a.s, a.k, b.k AS bk, b.w, __trickle_weight AS __trickle_weight
+FROM a_after AS a JOIN b_changes AS b ON a.k = b.k
+UNION ALL
 SELECT a.s, a.k, b.k AS bk, b.w, CAST(1 AS BIGINT) AS __trickle_weight
-FROM a_after AS a LEFT JOIN b_after AS b ON a.k = b.k
+FROM a_after AS a LEFT JOIN (
+  SELECT *
+  FROM b_after
+  WHERE false) AS b ON a.k = b.k
 WHERE (EXISTS (
   SELECT 1
   FROM b_changes AS b
+  WHERE a.k = b.k)) AND (NOT EXISTS (
+  SELECT 1
+  FROM (
+    SELECT *
+    FROM b_after
+    WHERE `k` IN (
+      SELECT `k`
+      FROM b_changes)) AS b
   WHERE a.k = b.k))
 UNION ALL
 SELECT a.s, a.k, b.k AS bk, b.w, CAST(-1 AS BIGINT) AS __trickle_weight
-FROM a_after AS a LEFT JOIN b_before AS b ON a.k = b.k
+FROM a_after AS a LEFT JOIN (
+  SELECT *
+  FROM b_after
+  WHERE false) AS b ON a.k = b.k
 WHERE (EXISTS (
   SELECT 1
   FROM b_changes AS b
+  WHERE a.k = b.k)) AND (NOT EXISTS (
+  SELECT 1
+  FROM (
+    SELECT *
+    FROM b_before
+    WHERE `k` IN (
+      SELECT `k`
+      FROM b_changes)) AS b
   WHERE a.k = b.k))
 UNION ALL
 SELECT a.s, a.k, b.k AS bk, b.w, __trickle_weight AS __trickle_weight

@@ -57,13 +57,23 @@ SELECT k, s, (SELECT sum(w) FROM b WHERE b.k = a.k) AS total FROM a;
 -- expect change
 SELECT k, s, (
   SELECT sum(w)
-  FROM b_after AS b
+  FROM (
+    SELECT *
+    FROM b_after
+    WHERE `k` IN (
+      SELECT `k`
+      FROM a_changes)) AS b
   WHERE b.k = a.k) AS total, __trickle_weight AS __trickle_weight
 FROM a_changes AS a
 UNION ALL
 SELECT k, s, (
   SELECT sum(w)
-  FROM b_after AS b
+  FROM (
+    SELECT *
+    FROM b_after
+    WHERE `k` IN (
+      SELECT `k`
+      FROM b_changes)) AS b
   WHERE b.k = a.k) AS total, CAST(1 AS BIGINT) AS __trickle_weight
 FROM a_before AS a
 WHERE ((EXISTS (
@@ -73,7 +83,12 @@ WHERE ((EXISTS (
 UNION ALL
 SELECT k, s, (
   SELECT sum(w)
-  FROM b_before AS b
+  FROM (
+    SELECT *
+    FROM b_before
+    WHERE `k` IN (
+      SELECT `k`
+      FROM b_changes)) AS b
   WHERE b.k = a.k) AS total, CAST(-1 AS BIGINT) AS __trickle_weight
 FROM a_before AS a
 WHERE ((EXISTS (
@@ -89,14 +104,24 @@ SELECT k, __trickle_weight AS __trickle_weight
 FROM a_changes AS a
 WHERE (1 < (
   SELECT count(*)
-  FROM b_after AS b
+  FROM (
+    SELECT *
+    FROM b_after
+    WHERE `k` IN (
+      SELECT `k`
+      FROM a_changes)) AS b
   WHERE b.k = a.k))
 UNION ALL
 SELECT k, CAST(1 AS BIGINT) AS __trickle_weight
 FROM a_before AS a
 WHERE (1 < (
   SELECT count(*)
-  FROM b_after AS b
+  FROM (
+    SELECT *
+    FROM b_after
+    WHERE `k` IN (
+      SELECT `k`
+      FROM b_changes)) AS b
   WHERE b.k = a.k)) AND ((EXISTS (
   SELECT 1
   FROM b_changes AS b
@@ -106,7 +131,12 @@ SELECT k, CAST(-1 AS BIGINT) AS __trickle_weight
 FROM a_before AS a
 WHERE (1 < (
   SELECT count(*)
-  FROM b_before AS b
+  FROM (
+    SELECT *
+    FROM b_before
+    WHERE `k` IN (
+      SELECT `k`
+      FROM b_changes)) AS b
   WHERE b.k = a.k)) AND ((EXISTS (
   SELECT 1
   FROM b_changes AS b
@@ -118,7 +148,12 @@ SELECT k, s, (SELECT sum(w) FROM b WHERE b.k = a.k) AS total FROM a;
 -- expect change
 SELECT k, s, (
   SELECT sum(w)
-  FROM b_after AS b
+  FROM (
+    SELECT *
+    FROM b_after
+    WHERE `k` IN (
+      SELECT `k`
+      FROM a_changes)) AS b
   WHERE b.k = a.k) AS total, __trickle_weight AS __trickle_weight
 FROM a_changes AS a;
 
@@ -128,7 +163,12 @@ SELECT k, s, (SELECT sum(w) FROM b WHERE b.k = a.k) AS total FROM a;
 -- expect change
 SELECT k, s, (
   SELECT sum(w)
-  FROM b_after AS b
+  FROM (
+    SELECT *
+    FROM b_after
+    WHERE `k` IN (
+      SELECT `k`
+      FROM b_changes)) AS b
   WHERE b.k = a.k) AS total, CAST(1 AS BIGINT) AS __trickle_weight
 FROM a_after AS a
 WHERE ((EXISTS (
@@ -138,7 +178,12 @@ WHERE ((EXISTS (
 UNION ALL
 SELECT k, s, (
   SELECT sum(w)
-  FROM b_before AS b
+  FROM (
+    SELECT *
+    FROM b_before
+    WHERE `k` IN (
+      SELECT `k`
+      FROM b_changes)) AS b
   WHERE b.k = a.k) AS total, CAST(-1 AS BIGINT) AS __trickle_weight
 FROM a_after AS a
 WHERE ((EXISTS (

@@ -8,14 +8,24 @@ SELECT a.* EXCEPT (__trickle_weight), __trickle_weight AS __trickle_weight
 FROM a_changes AS a LEFT SEMI JOIN b_after AS b ON a.k = b.k AND b.w > 0
 UNION ALL
 SELECT a.*, CAST(1 AS BIGINT) AS __trickle_weight
-FROM a_before AS a LEFT SEMI JOIN b_after AS b ON a.k = b.k AND b.w > 0
+FROM a_before AS a LEFT SEMI JOIN (
+  SELECT *
+  FROM b_after
+  WHERE `k` IN (
+    SELECT `k`
+    FROM b_changes)) AS b ON a.k = b.k AND b.w > 0
 WHERE (EXISTS (
   SELECT 1
   FROM b_changes AS b
   WHERE a.k = b.k AND b.w > 0))
 UNION ALL
 SELECT a.*, CAST(-1 AS BIGINT) AS __trickle_weight
-FROM a_before AS a LEFT SEMI JOIN b_before AS b ON a.k = b.k AND b.w > 0
+FROM a_before AS a LEFT SEMI JOIN (
+  SELECT *
+  FROM b_before
+  WHERE `k` IN (
+    SELECT `k`
+    FROM b_changes)) AS b ON a.k = b.k AND b.w > 0
 WHERE (EXISTS (
   SELECT 1
   FROM b_changes AS b
@@ -29,14 +39,24 @@ SELECT a.* EXCEPT (__trickle_weight), __trickle_weight AS __trickle_weight
 FROM a_changes AS a LEFT ANTI JOIN b_after AS b ON a.k = b.k
 UNION ALL
 SELECT a.*, CAST(1 AS BIGINT) AS __trickle_weight
-FROM a_before AS a LEFT ANTI JOIN b_after AS b ON a.k = b.k
+FROM a_before AS a LEFT ANTI JOIN (
+  SELECT *
+  FROM b_after
+  WHERE `k` IN (
+    SELECT `k`
+    FROM b_changes)) AS b ON a.k = b.k
 WHERE (EXISTS (
   SELECT 1
   FROM b_changes AS b
   WHERE a.k = b.k))
 UNION ALL
 SELECT a.*, CAST(-1 AS BIGINT) AS __trickle_weight
-FROM a_before AS a LEFT ANTI JOIN b_before AS b ON a.k = b.k
+FROM a_before AS a LEFT ANTI JOIN (
+  SELECT *
+  FROM b_before
+  WHERE `k` IN (
+    SELECT `k`
+    FROM b_changes)) AS b ON a.k = b.k
 WHERE (EXISTS (
   SELECT 1
   FROM b_changes AS b
@@ -50,14 +70,24 @@ SELECT k, s, __trickle_weight AS __trickle_weight
 FROM a_changes AS a
 WHERE (EXISTS (
   SELECT 1
-  FROM b_after AS b
+  FROM (
+    SELECT *
+    FROM b_after
+    WHERE `k` IN (
+      SELECT `k`
+      FROM a_changes)) AS b
   WHERE b.k = a.k AND b.w > a.v))
 UNION ALL
 SELECT k, s, CAST(1 AS BIGINT) AS __trickle_weight
 FROM a_before AS a
 WHERE (EXISTS (
   SELECT 1
-  FROM b_after AS b
+  FROM (
+    SELECT *
+    FROM b_after
+    WHERE `k` IN (
+      SELECT `k`
+      FROM b_changes)) AS b
   WHERE b.k = a.k AND b.w > a.v)) AND ((EXISTS (
   SELECT 1
   FROM b_changes AS b
@@ -67,7 +97,12 @@ SELECT k, s, CAST(-1 AS BIGINT) AS __trickle_weight
 FROM a_before AS a
 WHERE (EXISTS (
   SELECT 1
-  FROM b_before AS b
+  FROM (
+    SELECT *
+    FROM b_before
+    WHERE `k` IN (
+      SELECT `k`
+      FROM b_changes)) AS b
   WHERE b.k = a.k AND b.w > a.v)) AND ((EXISTS (
   SELECT 1
   FROM b_changes AS b
@@ -81,14 +116,24 @@ SELECT k, s, __trickle_weight AS __trickle_weight
 FROM a_changes AS a
 WHERE (NOT EXISTS (
   SELECT *
-  FROM b_after AS b
+  FROM (
+    SELECT *
+    FROM b_after
+    WHERE `k` IN (
+      SELECT `k`
+      FROM a_changes)) AS b
   WHERE b.k = a.k))
 UNION ALL
 SELECT k, s, CAST(1 AS BIGINT) AS __trickle_weight
 FROM a_before AS a
 WHERE (NOT EXISTS (
   SELECT *
-  FROM b_after AS b
+  FROM (
+    SELECT *
+    FROM b_after
+    WHERE `k` IN (
+      SELECT `k`
+      FROM b_changes)) AS b
   WHERE b.k = a.k)) AND ((EXISTS (
   SELECT 1
   FROM b_changes AS b
@@ -98,7 +143,12 @@ SELECT k, s, CAST(-1 AS BIGINT) AS __trickle_weight
 FROM a_before AS a
 WHERE (NOT EXISTS (
   SELECT *
-  FROM b_before AS b
+  FROM (
+    SELECT *
+    FROM b_before
+    WHERE `k` IN (
+      SELECT `k`
+      FROM b_changes)) AS b
   WHERE b.k = a.k)) AND ((EXISTS (
   SELECT 1
   FROM b_changes AS b
@@ -112,7 +162,12 @@ SELECT k, __trickle_weight AS __trickle_weight
 FROM a_changes AS a
 WHERE (EXISTS (
   SELECT 1
-  FROM b_after AS b JOIN a_after AS y ON y.k = b.k
+  FROM b_after AS b JOIN (
+    SELECT *
+    FROM a_after
+    WHERE `v` IN (
+      SELECT `v`
+      FROM a_changes)) AS y ON y.k = b.k
   WHERE y.v = a.v))
 UNION ALL
 SELECT k, CAST(1 AS BIGINT) AS __trickle_weight
@@ -357,13 +412,23 @@ SELECT k, EXISTS (SELECT 1 FROM b WHERE b.k = a.k) AS has FROM a;
 -- expect change
 SELECT k, EXISTS (
   SELECT 1
-  FROM b_after AS b
+  FROM (
+    SELECT *
+    FROM b_after
+    WHERE `k` IN (
+      SELECT `k`
+      FROM a_changes)) AS b
   WHERE b.k = a.k) AS has, __trickle_weight AS __trickle_weight
 FROM a_changes AS a
 UNION ALL
 SELECT k, EXISTS (
   SELECT 1
-  FROM b_after AS b
+  FROM (
+    SELECT *
+    FROM b_after
+    WHERE `k` IN (
+      SELECT `k`
+      FROM b_changes)) AS b
   WHERE b.k = a.k) AS has, CAST(1 AS BIGINT) AS __trickle_weight
 FROM a_before AS a
 WHERE ((EXISTS (
@@ -373,7 +438,12 @@ WHERE ((EXISTS (
 UNION ALL
 SELECT k, EXISTS (
   SELECT 1
-  FROM b_before AS b
+  FROM (
+    SELECT *
+    FROM b_before
+    WHERE `k` IN (
+      SELECT `k`
+      FROM b_changes)) AS b
   WHERE b.k = a.k) AS has, CAST(-1 AS BIGINT) AS __trickle_weight
 FROM a_before AS a
 WHERE ((EXISTS (
@@ -602,14 +672,24 @@ FROM a_changes AS a LEFT SEMI JOIN b_after AS b ON a.k = b.k AND b.w > 0;
 SELECT a.* FROM a LEFT SEMI JOIN b ON a.k = b.k AND b.w > 0;
 -- expect change
 SELECT a.*, CAST(1 AS BIGINT) AS __trickle_weight
-FROM a_after AS a LEFT SEMI JOIN b_after AS b ON a.k = b.k AND b.w > 0
+FROM a_after AS a LEFT SEMI JOIN (
+  SELECT *
+  FROM b_after
+  WHERE `k` IN (
+    SELECT `k`
+    FROM b_changes)) AS b ON a.k = b.k AND b.w > 0
 WHERE (EXISTS (
   SELECT 1
   FROM b_changes AS b
   WHERE a.k = b.k AND b.w > 0))
 UNION ALL
 SELECT a.*, CAST(-1 AS BIGINT) AS __trickle_weight
-FROM a_after AS a LEFT SEMI JOIN b_before AS b ON a.k = b.k AND b.w > 0
+FROM a_after AS a LEFT SEMI JOIN (
+  SELECT *
+  FROM b_before
+  WHERE `k` IN (
+    SELECT `k`
+    FROM b_changes)) AS b ON a.k = b.k AND b.w > 0
 WHERE (EXISTS (
   SELECT 1
   FROM b_changes AS b
@@ -627,14 +707,24 @@ FROM a_changes AS a LEFT ANTI JOIN b_after AS b ON a.k = b.k;
 SELECT a.* FROM a LEFT ANTI JOIN b ON a.k = b.k;
 -- expect change
 SELECT a.*, CAST(1 AS BIGINT) AS __trickle_weight
-FROM a_after AS a LEFT ANTI JOIN b_after AS b ON a.k = b.k
+FROM a_after AS a LEFT ANTI JOIN (
+  SELECT *
+  FROM b_after
+  WHERE `k` IN (
+    SELECT `k`
+    FROM b_changes)) AS b ON a.k = b.k
 WHERE (EXISTS (
   SELECT 1
   FROM b_changes AS b
   WHERE a.k = b.k))
 UNION ALL
 SELECT a.*, CAST(-1 AS BIGINT) AS __trickle_weight
-FROM a_after AS a LEFT ANTI JOIN b_before AS b ON a.k = b.k
+FROM a_after AS a LEFT ANTI JOIN (
+  SELECT *
+  FROM b_before
+  WHERE `k` IN (
+    SELECT `k`
+    FROM b_changes)) AS b ON a.k = b.k
 WHERE (EXISTS (
   SELECT 1
   FROM b_changes AS b
@@ -648,7 +738,12 @@ SELECT k, s, __trickle_weight AS __trickle_weight
 FROM a_changes AS a
 WHERE (EXISTS (
   SELECT 1
-  FROM b_after AS b
+  FROM (
+    SELECT *
+    FROM b_after
+    WHERE `k` IN (
+      SELECT `k`
+      FROM a_changes)) AS b
   WHERE b.k = a.k AND b.w > a.v));
 
 -- title: exists, only b changed
@@ -659,7 +754,12 @@ SELECT k, s, CAST(1 AS BIGINT) AS __trickle_weight
 FROM a_after AS a
 WHERE (EXISTS (
   SELECT 1
-  FROM b_after AS b
+  FROM (
+    SELECT *
+    FROM b_after
+    WHERE `k` IN (
+      SELECT `k`
+      FROM b_changes)) AS b
   WHERE b.k = a.k AND b.w > a.v)) AND ((EXISTS (
   SELECT 1
   FROM b_changes AS b
@@ -669,7 +769,12 @@ SELECT k, s, CAST(-1 AS BIGINT) AS __trickle_weight
 FROM a_after AS a
 WHERE (EXISTS (
   SELECT 1
-  FROM b_before AS b
+  FROM (
+    SELECT *
+    FROM b_before
+    WHERE `k` IN (
+      SELECT `k`
+      FROM b_changes)) AS b
   WHERE b.k = a.k AND b.w > a.v)) AND ((EXISTS (
   SELECT 1
   FROM b_changes AS b

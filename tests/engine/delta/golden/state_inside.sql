@@ -165,18 +165,43 @@ FROM (
   SELECT a.k AS `__trickle_k0`, b.w AS __trickle_x0, __trickle_weight AS __trickle_w
   FROM a_changes AS a LEFT JOIN b_after AS b ON a.k = b.k
   UNION ALL
+  SELECT a.k AS `__trickle_k0`, b.w AS __trickle_x0, __trickle_weight AS __trickle_w
+  FROM a_before AS a JOIN b_changes AS b ON a.k = b.k
+  UNION ALL
   SELECT a.k AS `__trickle_k0`, b.w AS __trickle_x0, CAST(1 AS BIGINT) AS __trickle_w
-  FROM a_before AS a LEFT JOIN b_after AS b ON a.k = b.k
+  FROM a_before AS a LEFT JOIN (
+    SELECT *
+    FROM b_after
+    WHERE false) AS b ON a.k = b.k
   WHERE (EXISTS (
     SELECT 1
     FROM b_changes AS b
+    WHERE a.k = b.k)) AND (NOT EXISTS (
+    SELECT 1
+    FROM (
+      SELECT *
+      FROM b_after
+      WHERE `k` IN (
+        SELECT `k`
+        FROM b_changes)) AS b
     WHERE a.k = b.k))
   UNION ALL
   SELECT a.k AS `__trickle_k0`, b.w AS __trickle_x0, CAST(-1 AS BIGINT) AS __trickle_w
-  FROM a_before AS a LEFT JOIN b_before AS b ON a.k = b.k
+  FROM a_before AS a LEFT JOIN (
+    SELECT *
+    FROM b_after
+    WHERE false) AS b ON a.k = b.k
   WHERE (EXISTS (
     SELECT 1
     FROM b_changes AS b
+    WHERE a.k = b.k)) AND (NOT EXISTS (
+    SELECT 1
+    FROM (
+      SELECT *
+      FROM b_before
+      WHERE `k` IN (
+        SELECT `k`
+        FROM b_changes)) AS b
     WHERE a.k = b.k)))
 GROUP BY `__trickle_k0`;
 -- expect part_changes_1, computed once: the change of a part
@@ -511,22 +536,41 @@ FROM u_changes AS u LEFT JOIN (
   SELECT *
   FROM part_after_1) AS q ON u.k = q.k
 UNION ALL
+SELECT u.k, q.s, __trickle_weight AS __trickle_weight
+FROM u_before AS u JOIN part_changes_1 AS q ON u.k = q.k
+UNION ALL
 SELECT u.k, q.s, CAST(1 AS BIGINT) AS __trickle_weight
 FROM u_before AS u LEFT JOIN (
   SELECT *
-  FROM part_after_1) AS q ON u.k = q.k
+  FROM (
+    SELECT *
+    FROM part_after_1)
+  WHERE false) AS q ON u.k = q.k
 WHERE (EXISTS (
   SELECT 1
   FROM part_changes_1 AS q
+  WHERE u.k = q.k)) AND (NOT EXISTS (
+  SELECT 1
+  FROM (
+    SELECT *
+    FROM part_after_1) AS q
   WHERE u.k = q.k))
 UNION ALL
 SELECT u.k, q.s, CAST(-1 AS BIGINT) AS __trickle_weight
 FROM u_before AS u LEFT JOIN (
   SELECT *
-  FROM part_before_1) AS q ON u.k = q.k
+  FROM (
+    SELECT *
+    FROM part_after_1)
+  WHERE false) AS q ON u.k = q.k
 WHERE (EXISTS (
   SELECT 1
   FROM part_changes_1 AS q
+  WHERE u.k = q.k)) AND (NOT EXISTS (
+  SELECT 1
+  FROM (
+    SELECT *
+    FROM part_before_1) AS q
   WHERE u.k = q.k));
 
 -- title: a CTE with groups, read twice
@@ -1403,6 +1447,30 @@ FROM (
       GROUP BY `__trickle_k0`
       HAVING sum(__trickle_n) <> 0)
     WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0 OR __trickle_c1 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true))) AS __trickle_q(`g`, `s`, `n`);
+-- expect step_1, computed once: what may be on top now
+SELECT `g`, `s`, `n`, __trickle_weight, __trickle_count
+FROM (
+  SELECT *, max(CASE WHEN __trickle_was THEN __trickle_rank END) OVER () AS __trickle_last, count(CASE WHEN __trickle_was THEN 1 END) OVER () AS __trickle_count
+  FROM (
+    SELECT *, rank() OVER (ORDER BY s DESC, g) AS __trickle_rank
+    FROM (
+      SELECT `g`, `s`, `n`, CAST(sum(__trickle_weight) AS BIGINT) AS __trickle_weight, false AS __trickle_was
+      FROM (
+        SELECT `g`, `s`, `n`, CAST(1 AS BIGINT) AS __trickle_weight
+        FROM published
+        UNION ALL
+        SELECT `g`, `s`, `n`, __trickle_weight
+        FROM (
+          SELECT *
+          FROM part_changes_1) AS __trickle_d(`g`, `s`, `n`, __trickle_weight))
+      GROUP BY `g`, `s`, `n`
+      HAVING sum(__trickle_weight) > 0
+      UNION ALL
+      SELECT *, true AS __trickle_was
+      FROM (
+        SELECT `g`, `s`, `n`, CAST(1 AS BIGINT) AS __trickle_weight
+        FROM published))))
+WHERE NOT __trickle_was AND (__trickle_count < 2 OR __trickle_rank <= __trickle_last);
 -- expect change
 SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
 FROM (
@@ -1516,6 +1584,30 @@ FROM (
       GROUP BY `__trickle_k0`, `__trickle_k1`
       HAVING sum(__trickle_n) <> 0)
     WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true))) AS __trickle_q(`k`, `w`, `s`);
+-- expect step_1, computed once: what may be on top now
+SELECT `k`, `w`, `s`, __trickle_weight, __trickle_count
+FROM (
+  SELECT *, max(CASE WHEN __trickle_was THEN __trickle_rank END) OVER () AS __trickle_last, count(CASE WHEN __trickle_was THEN 1 END) OVER () AS __trickle_count
+  FROM (
+    SELECT *, rank() OVER (ORDER BY s DESC, k, w) AS __trickle_rank
+    FROM (
+      SELECT `k`, `w`, `s`, CAST(sum(__trickle_weight) AS BIGINT) AS __trickle_weight, false AS __trickle_was
+      FROM (
+        SELECT `k`, `w`, `s`, CAST(1 AS BIGINT) AS __trickle_weight
+        FROM published
+        UNION ALL
+        SELECT `k`, `w`, `s`, __trickle_weight
+        FROM (
+          SELECT *
+          FROM part_changes_1) AS __trickle_d(`k`, `w`, `s`, __trickle_weight))
+      GROUP BY `k`, `w`, `s`
+      HAVING sum(__trickle_weight) > 0
+      UNION ALL
+      SELECT *, true AS __trickle_was
+      FROM (
+        SELECT `k`, `w`, `s`, CAST(1 AS BIGINT) AS __trickle_weight
+        FROM published))))
+WHERE NOT __trickle_was AND (__trickle_count < 3 OR __trickle_rank <= __trickle_last);
 -- expect change
 SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
 FROM (
