@@ -52,6 +52,9 @@ class Tuning:
     arrow_delete_files: int = 32
     arrow_delete_rows: int = 100_000
 
+    #: Spark interprets a query of a change that reads up to so many bytes, instead of compiling it first.
+    interpreted_bytes: int = 2 * _MIB
+
     # --- data files of a stream table ----------------------------------------------------------------
 
     #: A data file below this size is small. When it loses rows it is rewritten, where a larger one gets a position

@@ -25,7 +25,6 @@ from airflow_trickle.lakehouse.columns import spark_schema
 from airflow_trickle.lakehouse.commit import Target
 from airflow_trickle.lakehouse.deletes import total_size
 from airflow_trickle.plan.steps import TableStep
-from airflow_trickle.spark.active import configured
 from airflow_trickle.spark.tuning import session_conf
 from airflow_trickle.tuning import tuning
 
@@ -71,7 +70,10 @@ class ChangeFinder:
         self.bench = SparkBench(self.spark, self.views, rows=rows)
         worthwhile = self.read >= tuning().aux_state_min_bytes
         states = self.kept.states if self.kept is not None else {}
-        lines = {number: self.bench.promise(partial(one.frame, self.spark)) for number, one in states.items()}
+        io = self.target.table.io
+        lines = {
+            number: self.bench.promise(partial(one.frame, self.spark), one.size(io)) for number, one in states.items()
+        }
         self.tallies = Tallies(lines.pop(ROOT, None), wanted=worthwhile)
         declined = self.kept.declined if self.kept is not None else frozenset()
         self.parts = Parts({}, lines, declined, wanted=worthwhile)
@@ -100,9 +102,8 @@ class ChangeFinder:
         inputs = sum(one.after.size for one in self.inputs.values())
         # Of small inputs, the session does not adapt its plans anyway.
         plain = session_conf(inputs)["spark.sql.adaptive.enabled"] == "false"
-        if plain or not self.bench.small or inputs + total_size(self.held) > _LITTLE_TO_READ:
-            return self._find()
-        with configured(self.spark, {"spark.sql.adaptive.enabled": "false"}, put_back=True):
+        adapted = plain or not self.bench.small or inputs + total_size(self.held) > _LITTLE_TO_READ
+        with self.bench.adapting({} if adapted else {"spark.sql.adaptive.enabled": "false"}):
             return self._find()
 
     def _find(self) -> SmallChange | Difference | None:
@@ -111,7 +112,7 @@ class ChangeFinder:
         change = change_of(context, query, published)
         if change is None:
             return None
-        weighted = self._shaped(self.bench.frame(change.sql), placed=change.placed)
+        weighted = self._shaped(self.bench.query(change.sql), placed=change.placed)
         found = self._small(weighted, published, change) if self.bench.small else None
         if found is not None:
             return found if found.inserted or found.deleted else None
@@ -143,10 +144,11 @@ class ChangeFinder:
             self.size += total_size(self.held)
             return read_files(self.spark, table, schema, self.held, with_file=placed, with_position=placed)
 
-        plain = self.bench.promise(lambda: rows(placed=False))
+        size = total_size(self.held)
+        plain = self.bench.promise(lambda: rows(placed=False), size)
         struct = StructType.fromJson(spark_schema(schema, self.target.identifier))
         types = tuple(column.dataType.simpleString() for column in struct.fields)
-        return Published(plain, names, types, self.bench.promise(lambda: rows(placed=True)))
+        return Published(plain, names, types, self.bench.promise(lambda: rows(placed=True), size))
 
     def _opened(self, size: int) -> None:
         self.size += size

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
-from contextlib import closing
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from airflow_trickle.engine.budget import Meter, left_to_spark
@@ -37,7 +37,6 @@ def fetch(
     """
     import pyarrow as pa
     from pyspark.errors import PySparkTypeError, UnsupportedOperationException
-    from pyspark.sql.pandas.types import to_arrow_schema
 
     limits = tuning()
     meter = Meter(
@@ -47,17 +46,16 @@ def fetch(
     )
     some = frame.limit(meter.most_rows + 1)
     try:
-        # As in `toArrow`.
-        schema = to_arrow_schema(some.schema, error_on_duplicated_field_names_in_struct=True, timezone="UTC")
-        names = schema.names
-        if len(set(names)) != len(names) or not meter.fits:
+        if not meter.fits:
             return None
-        batches = _received(some, meter)
+        received = _received(some, meter)
     except (UnsupportedOperationException, PySparkTypeError):  # a type that Spark does not turn into Arrow
         return None
-    if batches is None:
-        left_to_spark("A change", meter)
+    if received is None:
+        if not meter.fits:
+            left_to_spark("A change", meter)
         return None
+    schema, batches = received
     rows = pa.Table.from_batches(batches).cast(schema) if batches else schema.empty_table()
     if not all(is_exact(field.type) for field in rows.schema if field.name not in also):
         return None
@@ -65,30 +63,48 @@ def fetch(
     return rows.cast(pa.schema([field.with_nullable(True) for field in rows.schema]))
 
 
-def _received(frame: DataFrame, meter: Meter) -> list[pa.RecordBatch] | None:
-    """The rows of a frame batch by batch; None as soon as they do not fit."""
+def _arrow_schema(columns: StructType) -> pa.Schema | None:
+    """The columns in Arrow's types, as in `toArrow`; None if names repeat."""
+    from pyspark.sql.pandas.types import to_arrow_schema
+
+    schema = to_arrow_schema(columns, error_on_duplicated_field_names_in_struct=True, timezone="UTC")
+    return schema if len(set(schema.names)) == len(schema.names) else None
+
+
+def _received(frame: DataFrame, meter: Meter) -> tuple[pa.Schema, list[pa.RecordBatch]] | None:
+    """The columns of a frame and its rows batch by batch; None as soon as they do not fit."""
     if not is_connect(frame.sparkSession):
-        return _received_from_driver(frame, meter)
-    batches: list[pa.RecordBatch] = []
-    # Closed before its end, the stream tells the server that nobody waits for the rest.
-    with closing(_stream(frame)) as stream:
-        for batch in stream:
-            if not meter.takes(batch):
-                return None
-            batches.append(batch)
-    return batches if meter.fits else None
-
-
-def _stream(frame: Any) -> Generator[pa.RecordBatch]:
-    """The result of a Spark Connect query as it arrives; `DataFrame.toArrow` would collect it first."""
+        schema = _arrow_schema(frame.schema)
+        rows = None if schema is None else _received_from_driver(frame, meter)
+        return None if schema is None or rows is None else (schema, rows)
     import pyarrow as pa
 
+    schema = None
+    batches: list[pa.RecordBatch] = []
+    # Closed before its end, the stream tells the server that nobody waits for the rest.
+    with _stream(frame) as stream:
+        for part in stream:
+            if not isinstance(part, pa.Table):
+                # The columns come before the first row: to ask for them beforehand would be one more round trip.
+                schema = _arrow_schema(part)
+                if schema is None:
+                    return None
+                continue
+            for batch in part.to_batches():
+                if not meter.takes(batch):
+                    return None
+                batches.append(batch)
+    assert schema is not None  # noqa: S101 - every answer begins with its columns
+    return (schema, batches) if meter.fits else None
+
+
+@contextmanager
+def _stream(frame: Any) -> Iterator[Iterator[StructType | pa.Table]]:
+    """The answer to a Spark Connect query as it arrives; `DataFrame.toArrow` would collect it first."""
     plan = frame._plan
     client = frame._session.client
     with closing(client.to_table_as_iterator(plan.to_proto(client), plan.observations)) as parts:
-        for part in parts:
-            if isinstance(part, pa.Table):
-                yield from part.to_batches()
+        yield parts
 
 
 def _received_from_driver(frame: Any, meter: Meter) -> list[pa.RecordBatch] | None:

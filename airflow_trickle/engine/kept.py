@@ -46,6 +46,10 @@ class Entries:
         struct = StructType.fromJson(dict(self.columns))
         return spark.read.schema(struct).parquet(*(spark_path(file) for file in self.files))
 
+    def size(self, io: FileIO) -> int:
+        """How many bytes the files have."""
+        return sum(map(partial(_size, io), self.files))
+
 
 @dataclass(frozen=True)
 class Kept:
@@ -129,7 +133,7 @@ def written(
         entries = _written(bench, tally, old, f"{staging.kept_folder}/{number}", io)
         if entries is None:
             continue
-        if tally.whole is not None and number != ROOT and sum(map(partial(_size, io), entries.files)) > most:
+        if tally.whole is not None and number != ROOT and entries.size(io) > most:
             # The files go with whatever else the refresh leaves unpublished in its folder.
             delete_files(io, list(entries.files))
             declined.add(number)

@@ -155,7 +155,7 @@ def find_places(bench: SparkBench, change: SmallChange, view: str, target: Targe
         f"FROM (SELECT * FROM {quote(view)} AS p WHERE {condition or 'true'}) AS p "
         f"JOIN {quote(wanted)} AS g ON {same} GROUP BY g.{_NUMBER}"
     )
-    found = bench.fetch(bench.frame(sql), gone.num_rows, also=(_PLACES,))
+    found = bench.fetch(bench.query(sql), gone.num_rows, also=(_PLACES,))
     if found is None:
         return Difference(checkpointed(change.frame(bench.session)), change.inserted, change.deleted)
     # Each has as many places as it goes times, if so many are there.

@@ -82,7 +82,7 @@ def present(spark: SparkSession, bench: SparkBench, source: Input, opened: Calla
         opened(source.size)
         return read_files(spark, source.table, schema, source.files)
 
-    view = bench.promise(read)
+    view = bench.promise(read, source.size)
     bench.know_ranges(view, RangesOfFiles(schema, source.files))
     return Views(view, view, None, types=_types(schema, source))
 
@@ -100,14 +100,14 @@ def states_of(spark: SparkSession, bench: SparkBench, one: ChangedInput, opened:
         if change is None:
             return now
     else:
-        change = bench.promise(lambda: _appended(spark, one, schema, opened))
+        change = bench.promise(lambda: _appended(spark, one, schema, opened), one.size)
         bench.know_ranges(change, ranges_of_files(schema, one.changes.added))
 
     def read() -> DataFrame:
         opened(one.before.size)
         return read_files(spark, one.before.table, schema, one.before.files)
 
-    before = bench.promise(read)
+    before = bench.promise(read, one.before.size)
     bench.know_ranges(before, RangesOfFiles(schema, one.before.files))
     return Views(before, now.new, change, grows=one.only_grew, types=now.types)
 

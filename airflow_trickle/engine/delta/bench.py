@@ -13,7 +13,9 @@ from airflow_trickle.engine.delta.ranges import Ranges, ranges_of_rows
 from airflow_trickle.engine.fetch import fetch, given_back
 from airflow_trickle.engine.inputs import create_view, view_name
 from airflow_trickle.engine.zset import checkpointed
-from airflow_trickle.spark.active import queried
+from airflow_trickle.spark.active import configured, queried
+from airflow_trickle.spark.session import set_conf
+from airflow_trickle.spark.tuning import COMPILED, INTERPRETED
 from airflow_trickle.tuning import tuning
 
 if TYPE_CHECKING:
@@ -54,11 +56,30 @@ class SparkBench:
         self._ranges: dict[str, Mapping[str, Ranges]] = {}
         self._rows: dict[str, pa.Table] = {}
         self._held_bytes = 0
+        #: By view: how many bytes a query that names it reads.
+        self._sizes: dict[str, int] = {}
+        #: Whether Spark compiles the next query; None where that is left to its settings.
+        self._compiles: bool | None = None
 
-    def promise(self, make: Callable[[], DataFrame]) -> str:
-        """The name of a view that is made when a query first reads it: many are never read."""
+    @contextmanager
+    def adapting(self, settings: Mapping[str, str]) -> Iterator[None]:
+        """Have Spark interpret the queries that read little, with some settings more, which are put back afterwards."""
+        with configured(self._spark, {**COMPILED, **settings}, put_back=True):
+            self._compiles = True
+            try:
+                yield
+            finally:
+                self._compiles = None
+
+    def promise(self, make: Callable[[], DataFrame], size: int | None = None) -> str:
+        """The name of a view that is made when a query first reads it: many are never read.
+
+        ``size``: how many bytes of files it reads, if that is known.
+        """
         name = view_name()
         self._promised[name] = make
+        if size is not None:
+            self._sizes[name] = size
         return name
 
     def new_view(self) -> str:
@@ -75,6 +96,9 @@ class SparkBench:
         """Names a query; nothing is computed."""
         with understood():
             name = create_view(self._sql(sql))
+        size = self._reads(sql)
+        if size is not None:
+            self._sizes[name] = size
         self._views.append(name)
         self._note(name, about, sql)
         return name
@@ -82,7 +106,7 @@ class SparkBench:
     def keep(self, sql: str, about: str) -> str | None:
         """Computes a query once and names the result; None if it has no rows."""
         with understood():
-            name = self.keep_frame(self._sql(sql))
+            name = self.keep_frame(self.query(sql))
         self._note(name or "", about, sql)
         return name
 
@@ -118,6 +142,7 @@ class SparkBench:
         name = create_view(given_back(self._spark, rows))
         self._views.append(name)
         self._rows[name] = rows
+        self._sizes[name] = rows.nbytes
         if self._ranged:
             self._ranges[name] = ranges_of_rows(rows)
         return name
@@ -160,9 +185,26 @@ class SparkBench:
     def frame(self, sql: str) -> DataFrame:
         """The result of a query, which Spark has accepted."""
         with understood():
-            frame = self._sql(sql)
+            frame = self.query(sql)
             _ = frame.schema
             return frame
+
+    def query(self, sql: str) -> DataFrame:
+        """The result of a query, of which Spark is asked nothing before a job needs it; that job comes next."""
+        frame = self._sql(sql)
+        if self._compiles is not None:
+            size = self._reads(sql)
+            compiled = size is None or size > tuning().interpreted_bytes
+            if compiled is not self._compiles:
+                set_conf(self._spark, COMPILED if compiled else INTERPRETED)
+                self._compiles = compiled
+        return frame
+
+    def _reads(self, sql: str) -> int | None:
+        """How many bytes a query reads, if that is known of all that it names."""
+        sizes = [self._sizes.get(name) for name in set(_VIEW.findall(sql))]
+        known = [size for size in sizes if size is not None]
+        return sum(known) if len(known) == len(sizes) else None
 
     def resolves(self, sql: str) -> bool:
         """Whether Spark accepts a query."""
