@@ -22,6 +22,7 @@ class ColumnName:
     text: str
     name: str
     qualifier: str | None
+    span: Span
 
 
 def equalities(
@@ -34,12 +35,19 @@ def equalities(
     if condition is None:
         return
     for part in conjuncts(blocks.cursor(condition)):
-        left = _column(part, bare=bare)
-        if left is None or not part.take(TokenType.EQ):
-            continue
-        right = _column(part, bare=bare)
-        if right is not None and part.done:
-            yield left, right
+        pair = equality_of(part, bare=bare)
+        if pair is not None:
+            yield pair
+
+
+def equality_of(part: Cursor, *, bare: bool = False) -> tuple[ColumnName, ColumnName] | None:
+    """The two names of a condition ``a = b``; None if it is another one."""
+    cursor = Cursor(part.text, part.tokens, part.at, part.end)
+    left = _column(cursor, bare=bare)
+    if left is None or not cursor.take(TokenType.EQ):
+        return None
+    right = _column(cursor, bare=bare)
+    return (left, right) if right is not None and cursor.done else None
 
 
 def column_of(blocks: Blocks, span: Span) -> ColumnName | None:
@@ -54,7 +62,7 @@ def word_or_column(blocks: Blocks, span: Span) -> ColumnName | None:
     cursor = blocks.cursor(span)
     if cursor.kind is TokenType.VAR and cursor.at + 1 == cursor.end:
         word = blocks.slice(span)
-        return ColumnName(word, fold(word), None)
+        return ColumnName(word, fold(word), None, span)
     return column_of(blocks, span)
 
 
@@ -63,8 +71,9 @@ def _column(cursor: Cursor, *, bare: bool = False) -> ColumnName | None:
     begin = cursor.at
     if bare and cursor.kind is TokenType.VAR and not cursor.is_name():
         word = cursor.name()
+        span = Cursor(cursor.text, cursor.tokens, begin, cursor.at).span
         # Some words are functions of Spark where no column has their name.
-        return None if fold(word) in BARE_UNLESS_COLUMN else ColumnName(word, fold(word), None)
+        return None if fold(word) in BARE_UNLESS_COLUMN else ColumnName(word, fold(word), None, span)
     while not cursor.done and cursor.is_name():
         names.append(fold(unquote(cursor.name())))
         if cursor.kind is not TokenType.DOT:
@@ -74,4 +83,4 @@ def _column(cursor: Cursor, *, bare: bool = False) -> ColumnName | None:
         return None
     span = Cursor(cursor.text, cursor.tokens, begin, cursor.at).span
     qualifier = names[0] if len(names) == 2 else None
-    return ColumnName(cursor.text[span.start : span.end], names[-1], qualifier)
+    return ColumnName(cursor.text[span.start : span.end], names[-1], qualifier, span)

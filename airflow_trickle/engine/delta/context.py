@@ -9,6 +9,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Protocol
 
 from airflow_trickle.blocks.check import expressions
+from airflow_trickle.blocks.equalities import ColumnName
 from airflow_trickle.blocks.parse import Blocks
 from airflow_trickle.blocks.shapes import (
     Body,
@@ -188,6 +189,23 @@ class Parts:
         return self.tallies[number]
 
 
+@dataclass(frozen=True)
+class Lookup:
+    """A correlated subquery, or an outer join, that is answered by key from auxiliary state, see `lookups`."""
+
+    #: What is looked up: columns of the query around it, as it names them.
+    keys: tuple[ColumnName, ...]
+    #: SQL of the subquery, before and after; of a join: of a subquery that has a row if there is a partner.
+    old: str
+    new: str
+    #: The view of the keys for which the answer may have changed; None if there are none.
+    delta: str | None
+
+    def text(self, version: Version) -> str:
+        """The subquery in one state."""
+        return self.old if version is Version.OLD else self.new
+
+
 @dataclass
 class Context:
     """One query, the states of its inputs, and where its parts are computed."""
@@ -205,6 +223,11 @@ class Context:
     parts: Parts | None = None
     #: By the span of a query inside this one: its states, made of its auxiliary state.
     maintained: dict[Span, Views] = field(default_factory=dict)
+    #: By the span of a correlated subquery, or of ON of an outer join: how it is answered from auxiliary state; None
+    #: if it is not.
+    lookups: dict[Span, Lookup | None] = field(default_factory=dict)
+    #: By the span of a subquery: the view of the rows that came or went, None if there are none.
+    moved: dict[Span, str | None] = field(default_factory=dict)
     #: Whether state is made and no change is computed: nothing has changed.
     building: bool = False
 
@@ -267,6 +290,9 @@ class Context:
         if (views := self.maintained.get(query.span)) is not None:
             yield query.span, f"SELECT * FROM {views.name(reading.version)}"
             return
+        if (lookup := self.lookups.get(query.span)) is not None:
+            yield query.span, lookup.text(reading.version)
+            return
         seen = set(reading.known)  # the CTEs whose definition is part of the text at hand
         for cte in query.ctes:
             if cte.query.span.start in self.known:
@@ -296,6 +322,9 @@ class Context:
     def _changes(self, query: Query, scope: Scope, known: frozenset[str] = frozenset()) -> Iterator[bool]:
         if (views := self.maintained.get(query.span)) is not None:
             yield views.delta is not None
+            return
+        if (lookup := self.lookups.get(query.span)) is not None:
+            yield lookup.delta is not None
             return
         names = known
         for cte in query.ctes:

@@ -20,7 +20,7 @@ from airflow_trickle.algebra.nodes import JoinKind
 from airflow_trickle.blocks.expressions import may_not_move
 from airflow_trickle.blocks.refusals import NAME_MAY_BE_A_FUNCTION, refuse_using
 from airflow_trickle.blocks.shapes import Derived, FromItem, NotInBlocks, Select, TableName
-from airflow_trickle.engine.delta.context import Context, Scope, Version
+from airflow_trickle.engine.delta.context import Context, Lookup, Scope, Version
 from airflow_trickle.engine.delta.narrowing import Narrowing
 from airflow_trickle.engine.delta.terms import INNER, Term, uniform
 from airflow_trickle.engine.zset import RESERVED, WEIGHT
@@ -79,6 +79,9 @@ class Joins:
         enough = self._narrowing.with_changed_keys(at, item.on) if affected != "true" else {}
         if affected != "true" and not item.using and item.kind in (JoinKind.LEFT, JoinKind.FULL):
             pairs = Term((Version.OLD,) * at).with_(Version.DELTA, (at, INNER))
+            lookup = self._context.lookups.get(item.on) if item.on is not None else None
+            if lookup is not None:
+                return [*terms, pairs, *self._alone_by_key(at, lookup, join)]
             return [*terms, pairs, *self._left_alone(at, item, join, (affected, *met[0]), met[1], enough)]
         for version, weight in ((Version.NEW, 1), (Version.OLD, -1)):
             term = uniform(at, Version.OLD, weight).with_(version, join)
@@ -108,6 +111,20 @@ class Joins:
             term = uniform(at, Version.OLD, weight).with_(Version.EMPTY, join)
             terms.append(replace(term, conditions=(*affected, alone)))
         return terms
+
+    def _alone_by_key(self, at: int, lookup: Lookup, join: tuple[int, str] | None) -> list[Term]:
+        """The same, if auxiliary state tells which keys have partners: of rows whose key got its first or lost all."""
+        if lookup.delta is None:
+            return []
+        same = " AND ".join(f"{quote(f'{RESERVED}k{n}')} = {column.text}" for n, column in enumerate(lookup.keys))
+        affected = f"EXISTS (SELECT 1 FROM {quote(lookup.delta)} WHERE {same})"
+        return [
+            replace(
+                uniform(at, Version.OLD, weight).with_(Version.EMPTY, join),
+                conditions=(affected, f"NOT EXISTS ({lookup.text(version)})"),
+            )
+            for version, weight in ((Version.NEW, 1), (Version.OLD, -1))
+        ]
 
     def _right(
         self, prefix: list[Term], at: int, item: FromItem, changed: bool, words: str, join: tuple[int, str] | None

@@ -30,6 +30,7 @@ from airflow_trickle.engine.delta.context import (
     replaced,
 )
 from airflow_trickle.engine.delta.groups import calls_of, change_of_groups, is_grouped, require_columns, require_exact
+from airflow_trickle.engine.delta.lookups import find_lookups
 from airflow_trickle.engine.delta.selects import Block
 from airflow_trickle.engine.delta.sets import change_of_distinct, change_of_set, gain_of_distinct, union_all
 from airflow_trickle.engine.delta.subviews import is_closed, maintain, may_have_state, part_of
@@ -178,6 +179,7 @@ def _block(context: Context, select: Select, scope: Scope) -> Block:
     for subquery in context.blocks.subqueries(*expressions(select)):
         if part_of(context, subquery.query) is not None and is_closed(context, subquery.query, scope):
             part_views(context, subquery.query, scope)
+    find_lookups(context, select, scope)
     block = Block(context, select, scope, derived)
     require_columns(block)
     return block

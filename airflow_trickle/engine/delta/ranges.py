@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from pyiceberg.conversions import from_bytes
@@ -108,6 +109,17 @@ class RangesOfFiles(Mapping[str, Ranges]):
         if found is None:
             raise KeyError(name)
         return found
+
+    def is_apart(self, name: str) -> bool:
+        """Whether hardly any two files have values of a column in common: then ranges of values find few files."""
+        field = self._fields.get(name)
+        if field is None or not isinstance(field.field_type, PrimitiveType):
+            return False
+        kind = field.field_type
+        pairs = [_bounds(kind, file, field.field_id) for file in self._files if file.record_count]
+        known = sorted(pair for pair in pairs if pair is not None)
+        overlaps = sum(later[0] <= earlier[1] for earlier, later in pairwise(known))
+        return len(known) == len(pairs) and len(known) > 1 and overlaps * 10 <= len(known)
 
     def __iter__(self) -> Iterator[str]:
         return (name for name in self._fields if self.get(name) is not None)

@@ -16,7 +16,7 @@ from airflow_trickle.blocks.equalities import equalities
 from airflow_trickle.blocks.expressions import probe_of
 from airflow_trickle.blocks.refusals import refuse_stars_in_calls, star_in_calls
 from airflow_trickle.blocks.shapes import Derived, Item, NotInBlocks, Query, Select, Span, Subquery, SubqueryKind
-from airflow_trickle.engine.delta.context import Context, Scope, Version, Views
+from airflow_trickle.engine.delta.context import Context, Lookup, Scope, Version, Views
 from airflow_trickle.engine.delta.joins import Joins
 from airflow_trickle.engine.delta.narrowing import Narrowing
 from airflow_trickle.engine.delta.terms import Term, uniform
@@ -27,10 +27,19 @@ from airflow_trickle.identifiers import fold, parse_alias, quote, split_dotted, 
 class Block:
     """One SELECT and the terms of its change."""
 
-    def __init__(self, context: Context, select: Select, scope: Scope, deltas: dict[int, str | None]) -> None:
+    def __init__(
+        self,
+        context: Context,
+        select: Select,
+        scope: Scope,
+        deltas: dict[int, str | None],
+        conditions: tuple[str, ...] = (),
+    ) -> None:
         self.context = context
         self.select = select
         self.scope = scope
+        #: Conditions beside those of the text.
+        self.conditions = conditions
         self.joins = Joins(context, select, scope, deltas)
         self.narrowing = Narrowing(context, select, scope)
 
@@ -141,6 +150,8 @@ class Block:
         if self.select.laterals is not None:
             parts.append(said(self.select.laterals))
         where = [f"({part})" for part in term.conditions if part != "true"]
+        if filtered:
+            where = [*(f"({part})" for part in self.conditions), *where]
         if self.select.where is not None and filtered:
             where.insert(0, f"({said(self.select.where)})")
         if where:
@@ -207,21 +218,33 @@ def affected_by(block: Block, subquery: Subquery) -> Affected:
     select = _plain_select(subquery.query)
     if select is None:
         return Affected("true")
+    lookup = context.lookups.get(subquery.query.span)
+    if lookup is not None:
+        return Affected(asked_for(block, lookup))
     views = context.maintained.get(subquery.query.span)
     if views is not None:
         probe = _probe(block, subquery) if subquery.kind is SubqueryKind.IN else None
         return Affected("true" if probe is None else _among(probe, [_values(context, views)]))
     inner = Block(context, select, scope, {})
-    if any(True for _ in inner._changed(expressions(select))) or _has_changed_derived(inner):
+    probe = _probe(block, subquery) if subquery.kind is SubqueryKind.IN and _has_values_of_rows(inner) else None
+    if _has_changed_derived(inner):
         return Affected("true")
+    if any(True for _ in inner._changed(expressions(select))):
+        return Affected("true" if probe is None else _among_moved(inner, subquery.query, probe))
     terms = inner.joins.terms()
-    # Its values are those of its rows only if nothing is done to several rows at once.
+    return _where_rows_changed(block, inner, terms) if probe is None else Affected(_affected_in(inner, terms, probe))
+
+
+def _has_values_of_rows(inner: Block) -> bool:
+    """Whether the values of a subquery are those of its rows: nothing is done to several rows at once."""
+    select = inner.select
     alone = select.group is None and select.having is None and select.qualify is None
-    calls = any(True for _ in context.blocks.calls(*(item.span for item in select.items)))
-    if subquery.kind is SubqueryKind.IN and alone and not calls and inner.star_in_call() is None:
-        probe = _probe(block, subquery)
-        if probe is not None:
-            return Affected(_affected_in(inner, terms, probe))
+    calls = any(True for _ in inner.context.blocks.calls(*(item.span for item in select.items)))
+    return alone and not calls and inner.star_in_call() is None
+
+
+def _where_rows_changed(block: Block, inner: Block, terms: list[Term]) -> Affected:
+    """For which rows a subquery has a changed row."""
     tests: list[str] = []
     enough: dict[int, str] = {}
     for term in terms:
@@ -233,6 +256,53 @@ def affected_by(block: Block, subquery: Subquery) -> Affected:
         tests.append(" AND ".join([test, *rows]))
     condition = tests[0] if len(tests) == 1 else " OR ".join(f"({test})" for test in tests) or "false"
     return Affected(condition, enough if len(terms) == 1 else {})
+
+
+def asked_for(block: Block, lookup: Lookup) -> str:
+    """That a row of a block looks up a key for which the answer may have changed."""
+    if lookup.delta is None:
+        return "false"
+    relations, ranges = block.narrowing.relations, block.context.bench.ranges(lookup.delta)
+    within = []
+    for number, column in enumerate(lookup.keys):
+        known, at = ranges.get(f"{RESERVED}k{number}"), relations.find(column)
+        if known is None or at is None or (relations.types(at) or {}).get(column.name) != known.type:
+            continue
+        if relations.never_meets(at, Version.OLD, column.name, known):
+            return "false"
+        within.append(known.holds(column.text))
+    same = " AND ".join(f"{quote(f'{RESERVED}k{number}')} = {column.text}" for number, column in enumerate(lookup.keys))
+    return " AND ".join([f"EXISTS (SELECT 1 FROM {quote(lookup.delta)} WHERE {same})", *within])
+
+
+def _among_moved(inner: Block, query: Query, probe: str) -> str:
+    """x [NOT] IN (…) whose own subqueries changed: rows whose x is among the values that came or went."""
+    context = inner.context
+    if query.span not in context.moved:
+        view = _moved(inner, query)
+        if view == "":
+            return "true"
+        context.moved[query.span] = view
+    view = context.moved[query.span]
+    return "false" if view is None else _among(probe, [f"SELECT {RESERVED}v FROM {quote(view)}"])
+
+
+def _moved(inner: Block, query: Query) -> str | None:
+    """The view of the rows of a query that came or went, computed once; "" if that would be all of them."""
+    context = inner.context
+    if not context.bench.resolves(context.render(query, Version.NEW, inner.scope)):
+        return ""  # it names something of the query around it
+    try:
+        terms = inner.plain_terms()
+    except NotInBlocks:
+        return ""
+    if any("true" in term.conditions for term in terms):
+        return ""
+    if not terms:
+        return None
+    rows = " UNION ALL ".join(inner.sql(replace(term, weight=""), grouped=False) for term in terms)
+    values = f"SELECT DISTINCT * FROM ({rows}) AS {RESERVED}q({RESERVED}v)"
+    return context.bench.keep(values, "the changed values of a subquery")
 
 
 def _correlated(block: Block, inner: Block, term: Term) -> tuple[list[str], dict[int, str]] | None:

@@ -101,8 +101,12 @@ def is_closed(context: Context, query: Query, scope: Scope) -> bool:
 
 
 def numbered_parts(blocks: Blocks, query: Query) -> dict[Span, int]:
-    """The queries inside a query, and itself, each with a number."""
+    """What may have state, each with a number: the queries inside a query, itself, and ON of its joins."""
     found: dict[Span, int] = {}
-    for number, part in enumerate(all_queries(blocks, query)):
+    queries = list(all_queries(blocks, query))
+    for number, part in enumerate(queries):
         found.setdefault(part.span, number)
+    joins = [source.on for part in queries if isinstance(part.body, Select) for source in part.body.sources]
+    for number, on in enumerate((on for on in joins if on is not None), start=len(queries)):
+        found.setdefault(on, number)
     return found

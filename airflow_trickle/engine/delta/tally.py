@@ -148,6 +148,38 @@ class Tally:
         having = f" HAVING sum({_ROWS}) <> 0" if self._names else ""
         return f"SELECT {', '.join([*self._names, *sums])} FROM (SELECT {listed} FROM ({lines})){group}{having}"
 
+    @property
+    def listed(self) -> str:
+        """The columns of a line."""
+        return ", ".join([*self._names, *self._columns])
+
+    def gained(self, terms: list[Term], tallies: Tallies, about: str) -> str | None:
+        """The view of the lines of the changed rows, which are noted to be kept; None if there are none."""
+        view = self._block.context.bench.keep(self.changed(terms), about) if terms else None
+        if view is None:
+            tallies.unchanged = True
+            return None
+        tallies.gained = view
+        tallies.folded = self.added_up(self.with_gained(tallies))
+        return view
+
+    def with_gained(self, tallies: Tallies) -> str:
+        """All lines so far and those to add."""
+        before = f"SELECT {self.listed} FROM {quote(str(tallies.lines))}"
+        return (
+            before
+            if tallies.gained is None
+            else f"{before} UNION ALL SELECT {self.listed} FROM {quote(tallies.gained)}"
+        )
+
+    def for_key(self, item: Span, rows: str, condition: str) -> str:
+        """One row: a column of the result over the lines that fulfil a condition, none of them included."""
+        sums = [
+            f"coalesce(sum({name}), 0) AS {name}" if name[len(RESERVED)] in "nc" else f"sum({name}) AS {name}"
+            for name in self._columns
+        ]
+        return f"SELECT {self._said(item)} FROM (SELECT {', '.join(sums)} FROM {rows} WHERE {condition})"
+
     # --- the change --------------------------------------------------------------------------------
 
     def change(
@@ -163,15 +195,10 @@ class Tally:
         """
         bench, lines = self._block.context.bench, tallies.lines
         assert lines is not None  # noqa: S101 - asked before
-        view = bench.keep(self.changed(terms), "what the changed rows add to each group")
+        view = self.gained(terms, tallies, "what the changed rows add to each group")
         if view is None:
-            tallies.unchanged = True
             return None
-        listed = ", ".join([*self._names, *self._columns])
-        tallies.gained = view
-        tallies.folded = self.added_up(
-            f"SELECT {listed} FROM {quote(lines)} UNION ALL SELECT {listed} FROM {quote(view)}"
-        )
+        listed = self.listed
         same = " AND ".join(f"d.{name} <=> l.{name}" for name in self._names) or "true"
         within = "".join(
             f" AND {known.holds_or_null(f'l.{quote(name)}')}"

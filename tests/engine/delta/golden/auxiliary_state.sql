@@ -460,7 +460,28 @@ SELECT t.g, count(u.w) AS n, sum(coalesce(u.w, 0)) AS x FROM t LEFT JOIN u ON t.
 SELECT t.g AS `__trickle_k0`, count(*) AS __trickle_n, count(u.w) AS __trickle_c0, count(coalesce(u.w, 0)) AS __trickle_c1, CAST(coalesce(sum((coalesce(u.w, 0))), 0) AS DECIMAL(38,2)) AS __trickle_s1
 FROM t_after AS t LEFT JOIN u_after AS u ON t.k = u.k
 GROUP BY t.g;
--- expect gains_2, computed once: what the changed rows add to each group
+-- expect state_1, kept of a part
+SELECT u.k AS `__trickle_k0`, count(*) AS __trickle_n
+FROM u_after AS u
+GROUP BY u.k;
+-- expect gains_2, computed once: what the changed rows add to each key
+SELECT `__trickle_k0`, sum(__trickle_w) AS __trickle_n
+FROM (
+  SELECT u.k AS `__trickle_k0`, __trickle_weight AS __trickle_w
+  FROM u_changes AS u)
+GROUP BY `__trickle_k0`;
+-- expect keys_1, computed once: the keys that came or went
+SELECT d.`__trickle_k0`
+FROM gains_2 AS d LEFT JOIN (
+  SELECT l.`__trickle_k0`, sum(l.__trickle_n) AS __trickle_n
+  FROM `state_1` AS l
+  WHERE EXISTS (
+    SELECT 1
+    FROM gains_2 AS d
+    WHERE d.`__trickle_k0` <=> l.`__trickle_k0`)
+  GROUP BY l.`__trickle_k0`) AS l ON d.`__trickle_k0` <=> l.`__trickle_k0`
+WHERE IF(coalesce(l.__trickle_n, 0) + d.__trickle_n < 0, CAST(raise_error('Kept lines: the rows of a key do not add up') AS BOOLEAN), (coalesce(l.__trickle_n, 0) > 0) <> (coalesce(l.__trickle_n, 0) + d.__trickle_n > 0));
+-- expect gains_3, computed once: what the changed rows add to each group
 SELECT `__trickle_k0`, sum(__trickle_w) AS __trickle_n, sum(CASE WHEN __trickle_x0 IS NULL THEN 0L ELSE __trickle_w END) AS __trickle_c0, sum(CASE WHEN __trickle_x1 IS NULL THEN 0L ELSE __trickle_w END) AS __trickle_c1, CAST(coalesce(sum(__trickle_x1 * CAST(__trickle_w AS DECIMAL(10,0))), 0) AS DECIMAL(38,2)) AS __trickle_s1
 FROM (
   SELECT t.g AS `__trickle_k0`, u.w AS __trickle_x0, coalesce(u.w, 0) AS __trickle_x1, __trickle_weight AS __trickle_w
@@ -476,16 +497,20 @@ FROM (
     WHERE false) AS u ON t.k = u.k
   WHERE (EXISTS (
     SELECT 1
-    FROM u_changes AS u
-    WHERE t.k = u.k)) AND (NOT EXISTS (
+    FROM keys_1
+    WHERE `__trickle_k0` = t.k)) AND (NOT EXISTS (
     SELECT 1
     FROM (
-      SELECT *
-      FROM u_after
-      WHERE `k` IN (
-        SELECT `k`
-        FROM u_changes)) AS u
-    WHERE t.k = u.k))
+      SELECT `__trickle_k0`
+      FROM (
+        SELECT `__trickle_k0`, __trickle_n
+        FROM `state_1`
+        UNION ALL
+        SELECT `__trickle_k0`, __trickle_n
+        FROM gains_2)
+      GROUP BY `__trickle_k0`
+      HAVING sum(__trickle_n) <> 0)
+    WHERE `__trickle_k0` = t.k))
   UNION ALL
   SELECT t.g AS `__trickle_k0`, u.w AS __trickle_x0, coalesce(u.w, 0) AS __trickle_x1, CAST(-1 AS BIGINT) AS __trickle_w
   FROM t_before AS t LEFT JOIN (
@@ -494,16 +519,17 @@ FROM (
     WHERE false) AS u ON t.k = u.k
   WHERE (EXISTS (
     SELECT 1
-    FROM u_changes AS u
-    WHERE t.k = u.k)) AND (NOT EXISTS (
+    FROM keys_1
+    WHERE `__trickle_k0` = t.k)) AND (NOT EXISTS (
     SELECT 1
     FROM (
-      SELECT *
-      FROM u_before
-      WHERE `k` IN (
-        SELECT `k`
-        FROM u_changes)) AS u
-    WHERE t.k = u.k)))
+      SELECT `__trickle_k0`
+      FROM (
+        SELECT `__trickle_k0`, __trickle_n
+        FROM `state_1`)
+      GROUP BY `__trickle_k0`
+      HAVING sum(__trickle_n) <> 0)
+    WHERE `__trickle_k0` = t.k)))
 GROUP BY `__trickle_k0`;
 -- expect change
 SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
@@ -522,11 +548,11 @@ FROM (
             FROM state AS l
             WHERE EXISTS (
               SELECT 1
-              FROM gains_2 AS d
+              FROM gains_3 AS d
               WHERE d.`__trickle_k0` <=> l.`__trickle_k0`))
           UNION ALL
           SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_c1, __trickle_s1
-          FROM gains_2))
+          FROM gains_3))
       GROUP BY `__trickle_k0`
       HAVING sum(__trickle_n) <> 0)
     WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0 OR __trickle_c1 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
@@ -537,7 +563,7 @@ FROM (
   FROM published AS __trickle_p
   WHERE EXISTS (
     SELECT 1
-    FROM gains_2
+    FROM gains_3
     WHERE `__trickle_k0` <=> __trickle_p.`g`));
 
 -- title: count_if, and CASE over a count
@@ -601,7 +627,28 @@ WHERE (EXISTS (
   FROM u_after AS u
   WHERE u.k = t.k))
 GROUP BY g;
--- expect gains_2, computed once: what the changed rows add to each group
+-- expect state_1, kept of a part
+SELECT u.k AS `__trickle_k0`, count(*) AS __trickle_n
+FROM u_after AS u
+GROUP BY u.k;
+-- expect gains_2, computed once: what the changed rows add to each key
+SELECT `__trickle_k0`, sum(__trickle_w) AS __trickle_n
+FROM (
+  SELECT u.k AS `__trickle_k0`, __trickle_weight AS __trickle_w
+  FROM u_changes AS u)
+GROUP BY `__trickle_k0`;
+-- expect keys_1, computed once: the keys that came or went
+SELECT d.`__trickle_k0`
+FROM gains_2 AS d LEFT JOIN (
+  SELECT l.`__trickle_k0`, sum(l.__trickle_n) AS __trickle_n
+  FROM `state_1` AS l
+  WHERE EXISTS (
+    SELECT 1
+    FROM gains_2 AS d
+    WHERE d.`__trickle_k0` <=> l.`__trickle_k0`)
+  GROUP BY l.`__trickle_k0`) AS l ON d.`__trickle_k0` <=> l.`__trickle_k0`
+WHERE IF(coalesce(l.__trickle_n, 0) + d.__trickle_n < 0, CAST(raise_error('Kept lines: the rows of a key do not add up') AS BOOLEAN), (coalesce(l.__trickle_n, 0) > 0) <> (coalesce(l.__trickle_n, 0) + d.__trickle_n > 0));
+-- expect gains_3, computed once: what the changed rows add to each group
 SELECT `__trickle_k0`, sum(__trickle_w) AS __trickle_n, sum(CASE WHEN __trickle_x0 IS NULL THEN 0L ELSE __trickle_w END) AS __trickle_c0, CAST(coalesce(sum(__trickle_x0 * CAST(__trickle_w AS DECIMAL(10,0))), 0) AS DECIMAL(38,2)) AS __trickle_s0
 FROM (
   SELECT g AS `__trickle_k0`, v AS __trickle_x0, __trickle_weight AS __trickle_w
@@ -609,42 +656,51 @@ FROM (
   WHERE (EXISTS (
     SELECT 1
     FROM (
-      SELECT *
-      FROM u_after
-      WHERE `k` IN (
-        SELECT `k`
-        FROM t_changes)) AS u
-    WHERE u.k = t.k))
+      SELECT `__trickle_k0`
+      FROM (
+        SELECT `__trickle_k0`, __trickle_n
+        FROM `state_1`
+        UNION ALL
+        SELECT `__trickle_k0`, __trickle_n
+        FROM gains_2)
+      GROUP BY `__trickle_k0`
+      HAVING sum(__trickle_n) <> 0)
+    WHERE `__trickle_k0` = t.k))
   UNION ALL
   SELECT g AS `__trickle_k0`, v AS __trickle_x0, CAST(1 AS BIGINT) AS __trickle_w
   FROM t_before AS t
   WHERE (EXISTS (
     SELECT 1
     FROM (
-      SELECT *
-      FROM u_after
-      WHERE `k` IN (
-        SELECT `k`
-        FROM u_changes)) AS u
-    WHERE u.k = t.k)) AND ((EXISTS (
+      SELECT `__trickle_k0`
+      FROM (
+        SELECT `__trickle_k0`, __trickle_n
+        FROM `state_1`
+        UNION ALL
+        SELECT `__trickle_k0`, __trickle_n
+        FROM gains_2)
+      GROUP BY `__trickle_k0`
+      HAVING sum(__trickle_n) <> 0)
+    WHERE `__trickle_k0` = t.k)) AND ((EXISTS (
     SELECT 1
-    FROM u_changes AS u
-    WHERE (u.k = t.k))))
+    FROM keys_1
+    WHERE `__trickle_k0` = t.k)))
   UNION ALL
   SELECT g AS `__trickle_k0`, v AS __trickle_x0, CAST(-1 AS BIGINT) AS __trickle_w
   FROM t_before AS t
   WHERE (EXISTS (
     SELECT 1
     FROM (
-      SELECT *
-      FROM u_before
-      WHERE `k` IN (
-        SELECT `k`
-        FROM u_changes)) AS u
-    WHERE u.k = t.k)) AND ((EXISTS (
+      SELECT `__trickle_k0`
+      FROM (
+        SELECT `__trickle_k0`, __trickle_n
+        FROM `state_1`)
+      GROUP BY `__trickle_k0`
+      HAVING sum(__trickle_n) <> 0)
+    WHERE `__trickle_k0` = t.k)) AND ((EXISTS (
     SELECT 1
-    FROM u_changes AS u
-    WHERE (u.k = t.k)))))
+    FROM keys_1
+    WHERE `__trickle_k0` = t.k))))
 GROUP BY `__trickle_k0`;
 -- expect change
 SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
@@ -663,11 +719,11 @@ FROM (
             FROM state AS l
             WHERE EXISTS (
               SELECT 1
-              FROM gains_2 AS d
+              FROM gains_3 AS d
               WHERE d.`__trickle_k0` <=> l.`__trickle_k0`))
           UNION ALL
           SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
-          FROM gains_2))
+          FROM gains_3))
       GROUP BY `__trickle_k0`
       HAVING sum(__trickle_n) <> 0)
     WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
@@ -678,7 +734,7 @@ FROM (
   FROM published AS __trickle_p
   WHERE EXISTS (
     SELECT 1
-    FROM gains_2
+    FROM gains_3
     WHERE `__trickle_k0` <=> __trickle_p.`g`));
 
 -- title: MIN and MAX beside a count
@@ -1265,7 +1321,28 @@ SELECT t.g, min(u.w) AS lo, max(u.w) AS hi FROM t LEFT JOIN u ON t.k = u.k GROUP
 SELECT t.g AS `__trickle_k0`, count(*) AS __trickle_n
 FROM t_after AS t LEFT JOIN u_after AS u ON t.k = u.k
 GROUP BY t.g;
--- expect gains_1, computed once: what the changed rows add to each group
+-- expect state_1, kept of a part
+SELECT u.k AS `__trickle_k0`, count(*) AS __trickle_n
+FROM u_after AS u
+GROUP BY u.k;
+-- expect gains_1, computed once: what the changed rows add to each key
+SELECT `__trickle_k0`, sum(__trickle_w) AS __trickle_n
+FROM (
+  SELECT u.k AS `__trickle_k0`, __trickle_weight AS __trickle_w
+  FROM u_changes AS u)
+GROUP BY `__trickle_k0`;
+-- expect keys_2, computed once: the keys that came or went
+SELECT d.`__trickle_k0`
+FROM gains_1 AS d LEFT JOIN (
+  SELECT l.`__trickle_k0`, sum(l.__trickle_n) AS __trickle_n
+  FROM `state_1` AS l
+  WHERE EXISTS (
+    SELECT 1
+    FROM gains_1 AS d
+    WHERE d.`__trickle_k0` <=> l.`__trickle_k0`)
+  GROUP BY l.`__trickle_k0`) AS l ON d.`__trickle_k0` <=> l.`__trickle_k0`
+WHERE IF(coalesce(l.__trickle_n, 0) + d.__trickle_n < 0, CAST(raise_error('Kept lines: the rows of a key do not add up') AS BOOLEAN), (coalesce(l.__trickle_n, 0) > 0) <> (coalesce(l.__trickle_n, 0) + d.__trickle_n > 0));
+-- expect gains_2, computed once: what the changed rows add to each group
 SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, min(CASE WHEN __trickle_n > 0 THEN __trickle_x0 END) AS __trickle_g0, min(CASE WHEN __trickle_n < 0 THEN __trickle_x0 END) AS __trickle_l0, max(CASE WHEN __trickle_n > 0 THEN __trickle_x1 END) AS __trickle_g1, max(CASE WHEN __trickle_n < 0 THEN __trickle_x1 END) AS __trickle_l1
 FROM (
   SELECT `__trickle_k0`, __trickle_x0, __trickle_x1, sum(__trickle_w) AS __trickle_n
@@ -1283,16 +1360,20 @@ FROM (
       WHERE false) AS u ON t.k = u.k
     WHERE (EXISTS (
       SELECT 1
-      FROM u_changes AS u
-      WHERE t.k = u.k)) AND (NOT EXISTS (
+      FROM keys_2
+      WHERE `__trickle_k0` = t.k)) AND (NOT EXISTS (
       SELECT 1
       FROM (
-        SELECT *
-        FROM u_after
-        WHERE `k` IN (
-          SELECT `k`
-          FROM u_changes)) AS u
-      WHERE t.k = u.k))
+        SELECT `__trickle_k0`
+        FROM (
+          SELECT `__trickle_k0`, __trickle_n
+          FROM `state_1`
+          UNION ALL
+          SELECT `__trickle_k0`, __trickle_n
+          FROM gains_1)
+        GROUP BY `__trickle_k0`
+        HAVING sum(__trickle_n) <> 0)
+      WHERE `__trickle_k0` = t.k))
     UNION ALL
     SELECT t.g AS `__trickle_k0`, u.w AS __trickle_x0, u.w AS __trickle_x1, CAST(-1 AS BIGINT) AS __trickle_w
     FROM t_before AS t LEFT JOIN (
@@ -1301,21 +1382,22 @@ FROM (
       WHERE false) AS u ON t.k = u.k
     WHERE (EXISTS (
       SELECT 1
-      FROM u_changes AS u
-      WHERE t.k = u.k)) AND (NOT EXISTS (
+      FROM keys_2
+      WHERE `__trickle_k0` = t.k)) AND (NOT EXISTS (
       SELECT 1
       FROM (
-        SELECT *
-        FROM u_before
-        WHERE `k` IN (
-          SELECT `k`
-          FROM u_changes)) AS u
-      WHERE t.k = u.k)))
+        SELECT `__trickle_k0`
+        FROM (
+          SELECT `__trickle_k0`, __trickle_n
+          FROM `state_1`)
+        GROUP BY `__trickle_k0`
+        HAVING sum(__trickle_n) <> 0)
+      WHERE `__trickle_k0` = t.k)))
   GROUP BY `__trickle_k0`, __trickle_x0, __trickle_x1)
 GROUP BY `__trickle_k0`;
 -- expect step_1, computed once: the groups that may have lost their minimum or maximum
 SELECT d.`__trickle_k0`
-FROM gains_1 AS d JOIN (
+FROM gains_2 AS d JOIN (
   SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n
   FROM (
     SELECT `__trickle_k0`, __trickle_n
@@ -1324,7 +1406,7 @@ FROM gains_1 AS d JOIN (
       FROM state AS l
       WHERE EXISTS (
         SELECT 1
-        FROM gains_1 AS d
+        FROM gains_2 AS d
         WHERE d.`__trickle_k0` <=> l.`__trickle_k0`)))
   GROUP BY `__trickle_k0`
   HAVING sum(__trickle_n) <> 0) AS b ON b.`__trickle_k0` <=> d.`__trickle_k0` LEFT JOIN (
@@ -1332,7 +1414,7 @@ FROM gains_1 AS d JOIN (
   FROM published AS __trickle_p
   WHERE EXISTS (
     SELECT 1
-    FROM gains_1
+    FROM gains_2
     WHERE `__trickle_k0` <=> __trickle_p.`g`)) AS p ON p.`__trickle_k0` <=> d.`__trickle_k0`
 WHERE b.__trickle_n > 0 AND b.__trickle_n + d.__trickle_n > 0 AND (p.__trickle_there IS NULL OR (d.__trickle_l0 IS NOT NULL AND NOT (coalesce(p.__trickle_e0 < d.__trickle_l0, false) OR coalesce(d.__trickle_g0 <= d.__trickle_l0, false))) OR (d.__trickle_l1 IS NOT NULL AND NOT (coalesce(p.__trickle_e1 > d.__trickle_l1, false) OR coalesce(d.__trickle_g1 >= d.__trickle_l1, false))));
 -- expect change
@@ -1343,7 +1425,7 @@ FROM (
     SELECT `__trickle_k0` AS __trickle_i0, __trickle_e0 AS __trickle_i1, __trickle_e1 AS __trickle_i2
     FROM (
       SELECT a.*, CASE WHEN a.__trickle_n > 0 THEN least(p.__trickle_e0, d.__trickle_g0) END AS __trickle_e0, CASE WHEN a.__trickle_n > 0 THEN greatest(p.__trickle_e1, d.__trickle_g1) END AS __trickle_e1
-      FROM gains_1 AS d JOIN (
+      FROM gains_2 AS d JOIN (
         SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n
         FROM (
           SELECT `__trickle_k0`, __trickle_n
@@ -1354,18 +1436,18 @@ FROM (
               FROM state AS l
               WHERE EXISTS (
                 SELECT 1
-                FROM gains_1 AS d
+                FROM gains_2 AS d
                 WHERE d.`__trickle_k0` <=> l.`__trickle_k0`))
             UNION ALL
             SELECT `__trickle_k0`, __trickle_n
-            FROM gains_1))
+            FROM gains_2))
         GROUP BY `__trickle_k0`
         HAVING sum(__trickle_n) <> 0) AS a ON a.`__trickle_k0` <=> d.`__trickle_k0` LEFT JOIN (
         SELECT `g` AS `__trickle_k0`, CAST(`lo` AS decimal(15,2)) AS __trickle_e0, CAST(`hi` AS decimal(15,2)) AS __trickle_e1, true AS __trickle_there
         FROM published AS __trickle_p
         WHERE EXISTS (
           SELECT 1
-          FROM gains_1
+          FROM gains_2
           WHERE `__trickle_k0` <=> __trickle_p.`g`)) AS p ON p.`__trickle_k0` <=> d.`__trickle_k0`
       WHERE NOT EXISTS (
         SELECT 1
@@ -1390,7 +1472,7 @@ FROM (
   FROM published AS __trickle_p
   WHERE EXISTS (
     SELECT 1
-    FROM gains_1
+    FROM gains_2
     WHERE `__trickle_k0` <=> __trickle_p.`g`));
 
 -- title: DISTINCT
@@ -1448,6 +1530,27 @@ FROM (
       FROM t_after AS t LEFT JOIN u_after AS u ON t.k = u.k) AS __trickle_q(`__trickle_c1`, `__trickle_c2`)))
 GROUP BY `__trickle_c1`, `__trickle_c2`
 HAVING sum(__trickle_l) <> 0 OR sum(__trickle_r) <> 0;
+-- expect state_1, kept of a part
+SELECT u.k AS `__trickle_k0`, count(*) AS __trickle_n
+FROM u_after AS u
+GROUP BY u.k;
+-- expect gains_1, computed once: what the changed rows add to each key
+SELECT `__trickle_k0`, sum(__trickle_w) AS __trickle_n
+FROM (
+  SELECT u.k AS `__trickle_k0`, __trickle_weight AS __trickle_w
+  FROM u_changes AS u)
+GROUP BY `__trickle_k0`;
+-- expect keys_1, computed once: the keys that came or went
+SELECT d.`__trickle_k0`
+FROM gains_1 AS d LEFT JOIN (
+  SELECT l.`__trickle_k0`, sum(l.__trickle_n) AS __trickle_n
+  FROM `state_1` AS l
+  WHERE EXISTS (
+    SELECT 1
+    FROM gains_1 AS d
+    WHERE d.`__trickle_k0` <=> l.`__trickle_k0`)
+  GROUP BY l.`__trickle_k0`) AS l ON d.`__trickle_k0` <=> l.`__trickle_k0`
+WHERE IF(coalesce(l.__trickle_n, 0) + d.__trickle_n < 0, CAST(raise_error('Kept lines: the rows of a key do not add up') AS BOOLEAN), (coalesce(l.__trickle_n, 0) > 0) <> (coalesce(l.__trickle_n, 0) + d.__trickle_n > 0));
 -- expect changed_rows_2, computed once: the changed rows and how often they come and go
 SELECT `__trickle_c1`, `__trickle_c2`, sum(__trickle_l) AS __trickle_l, sum(__trickle_r) AS __trickle_r
 FROM (
@@ -1466,16 +1569,20 @@ FROM (
       WHERE false) AS u ON t.k = u.k
     WHERE (EXISTS (
       SELECT 1
-      FROM u_changes AS u
-      WHERE t.k = u.k)) AND (NOT EXISTS (
+      FROM keys_1
+      WHERE `__trickle_k0` = t.k)) AND (NOT EXISTS (
       SELECT 1
       FROM (
-        SELECT *
-        FROM u_after
-        WHERE `k` IN (
-          SELECT `k`
-          FROM u_changes)) AS u
-      WHERE t.k = u.k))
+        SELECT `__trickle_k0`
+        FROM (
+          SELECT `__trickle_k0`, __trickle_n
+          FROM `state_1`
+          UNION ALL
+          SELECT `__trickle_k0`, __trickle_n
+          FROM gains_1)
+        GROUP BY `__trickle_k0`
+        HAVING sum(__trickle_n) <> 0)
+      WHERE `__trickle_k0` = t.k))
     UNION ALL
     SELECT t.g, u.w, CAST(-1 AS BIGINT) AS __trickle_weight
     FROM t_before AS t LEFT JOIN (
@@ -1484,16 +1591,17 @@ FROM (
       WHERE false) AS u ON t.k = u.k
     WHERE (EXISTS (
       SELECT 1
-      FROM u_changes AS u
-      WHERE t.k = u.k)) AND (NOT EXISTS (
+      FROM keys_1
+      WHERE `__trickle_k0` = t.k)) AND (NOT EXISTS (
       SELECT 1
       FROM (
-        SELECT *
-        FROM u_before
-        WHERE `k` IN (
-          SELECT `k`
-          FROM u_changes)) AS u
-      WHERE t.k = u.k))) AS __trickle_q(`__trickle_c1`, `__trickle_c2`, __trickle_weight))
+        SELECT `__trickle_k0`
+        FROM (
+          SELECT `__trickle_k0`, __trickle_n
+          FROM `state_1`)
+        GROUP BY `__trickle_k0`
+        HAVING sum(__trickle_n) <> 0)
+      WHERE `__trickle_k0` = t.k))) AS __trickle_q(`__trickle_c1`, `__trickle_c2`, __trickle_weight))
 GROUP BY `__trickle_c1`, `__trickle_c2`
 HAVING sum(__trickle_l) <> 0 OR sum(__trickle_r) <> 0;
 -- expect change

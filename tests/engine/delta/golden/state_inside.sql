@@ -159,7 +159,28 @@ GROUP BY n;
 SELECT a.k AS `__trickle_k0`, count(*) AS __trickle_n, count(b.w) AS __trickle_c0
 FROM a_after AS a LEFT JOIN b_after AS b ON a.k = b.k
 GROUP BY a.k;
--- expect gains_2, computed once: what the changed rows add to each group
+-- expect state_2, kept of a part
+SELECT b.k AS `__trickle_k0`, count(*) AS __trickle_n
+FROM b_after AS b
+GROUP BY b.k;
+-- expect gains_2, computed once: what the changed rows add to each key
+SELECT `__trickle_k0`, sum(__trickle_w) AS __trickle_n
+FROM (
+  SELECT b.k AS `__trickle_k0`, __trickle_weight AS __trickle_w
+  FROM b_changes AS b)
+GROUP BY `__trickle_k0`;
+-- expect keys_2, computed once: the keys that came or went
+SELECT d.`__trickle_k0`
+FROM gains_2 AS d LEFT JOIN (
+  SELECT l.`__trickle_k0`, sum(l.__trickle_n) AS __trickle_n
+  FROM `state_2` AS l
+  WHERE EXISTS (
+    SELECT 1
+    FROM gains_2 AS d
+    WHERE d.`__trickle_k0` <=> l.`__trickle_k0`)
+  GROUP BY l.`__trickle_k0`) AS l ON d.`__trickle_k0` <=> l.`__trickle_k0`
+WHERE IF(coalesce(l.__trickle_n, 0) + d.__trickle_n < 0, CAST(raise_error('Kept lines: the rows of a key do not add up') AS BOOLEAN), (coalesce(l.__trickle_n, 0) > 0) <> (coalesce(l.__trickle_n, 0) + d.__trickle_n > 0));
+-- expect gains_3, computed once: what the changed rows add to each group
 SELECT `__trickle_k0`, sum(__trickle_w) AS __trickle_n, sum(CASE WHEN __trickle_x0 IS NULL THEN 0L ELSE __trickle_w END) AS __trickle_c0
 FROM (
   SELECT a.k AS `__trickle_k0`, b.w AS __trickle_x0, __trickle_weight AS __trickle_w
@@ -175,16 +196,20 @@ FROM (
     WHERE false) AS b ON a.k = b.k
   WHERE (EXISTS (
     SELECT 1
-    FROM b_changes AS b
-    WHERE a.k = b.k)) AND (NOT EXISTS (
+    FROM keys_2
+    WHERE `__trickle_k0` = a.k)) AND (NOT EXISTS (
     SELECT 1
     FROM (
-      SELECT *
-      FROM b_after
-      WHERE `k` IN (
-        SELECT `k`
-        FROM b_changes)) AS b
-    WHERE a.k = b.k))
+      SELECT `__trickle_k0`
+      FROM (
+        SELECT `__trickle_k0`, __trickle_n
+        FROM `state_2`
+        UNION ALL
+        SELECT `__trickle_k0`, __trickle_n
+        FROM gains_2)
+      GROUP BY `__trickle_k0`
+      HAVING sum(__trickle_n) <> 0)
+    WHERE `__trickle_k0` = a.k))
   UNION ALL
   SELECT a.k AS `__trickle_k0`, b.w AS __trickle_x0, CAST(-1 AS BIGINT) AS __trickle_w
   FROM a_before AS a LEFT JOIN (
@@ -193,16 +218,17 @@ FROM (
     WHERE false) AS b ON a.k = b.k
   WHERE (EXISTS (
     SELECT 1
-    FROM b_changes AS b
-    WHERE a.k = b.k)) AND (NOT EXISTS (
+    FROM keys_2
+    WHERE `__trickle_k0` = a.k)) AND (NOT EXISTS (
     SELECT 1
     FROM (
-      SELECT *
-      FROM b_before
-      WHERE `k` IN (
-        SELECT `k`
-        FROM b_changes)) AS b
-    WHERE a.k = b.k)))
+      SELECT `__trickle_k0`
+      FROM (
+        SELECT `__trickle_k0`, __trickle_n
+        FROM `state_2`)
+      GROUP BY `__trickle_k0`
+      HAVING sum(__trickle_n) <> 0)
+    WHERE `__trickle_k0` = a.k)))
 GROUP BY `__trickle_k0`;
 -- expect part_changes_1, computed once: the change of a part
 SELECT *
@@ -223,11 +249,11 @@ FROM (
               FROM `state_1` AS l
               WHERE EXISTS (
                 SELECT 1
-                FROM gains_2 AS d
+                FROM gains_3 AS d
                 WHERE d.`__trickle_k0` <=> l.`__trickle_k0`))
             UNION ALL
             SELECT `__trickle_k0`, __trickle_n, __trickle_c0
-            FROM gains_2))
+            FROM gains_3))
         GROUP BY `__trickle_k0`
         HAVING sum(__trickle_n) <> 0)
       WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
@@ -246,7 +272,7 @@ FROM (
             FROM `state_1` AS l
             WHERE EXISTS (
               SELECT 1
-              FROM gains_2 AS d
+              FROM gains_3 AS d
               WHERE d.`__trickle_k0` <=> l.`__trickle_k0`)))
         GROUP BY `__trickle_k0`
         HAVING sum(__trickle_n) <> 0)
@@ -266,7 +292,7 @@ FROM (
           FROM `state_1`
           UNION ALL
           SELECT `__trickle_k0`, __trickle_n, __trickle_c0
-          FROM gains_2))
+          FROM gains_3))
       GROUP BY `__trickle_k0`
       HAVING sum(__trickle_n) <> 0)
     WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true))) AS __trickle_q(`k`, `count(b.w)`);
@@ -286,7 +312,7 @@ FROM (
       GROUP BY `__trickle_k0`
       HAVING sum(__trickle_n) <> 0)
     WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true))) AS __trickle_q(`k`, `count(b.w)`);
--- expect gains_3, computed once: what the changed rows add to each group
+-- expect gains_4, computed once: what the changed rows add to each group
 SELECT `__trickle_k0`, sum(__trickle_w) AS __trickle_n, sum(CASE WHEN __trickle_x0 IS NULL THEN 0L ELSE __trickle_w END) AS __trickle_c0
 FROM (
   SELECT n AS `__trickle_k0`, 1 AS __trickle_x0, __trickle_weight AS __trickle_w
@@ -311,11 +337,11 @@ FROM (
             FROM state AS l
             WHERE EXISTS (
               SELECT 1
-              FROM gains_3 AS d
+              FROM gains_4 AS d
               WHERE d.`__trickle_k0` <=> l.`__trickle_k0`))
           UNION ALL
           SELECT `__trickle_k0`, __trickle_n, __trickle_c0
-          FROM gains_3))
+          FROM gains_4))
       GROUP BY `__trickle_k0`
       HAVING sum(__trickle_n) <> 0)
     WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
@@ -326,7 +352,7 @@ FROM (
   FROM published AS __trickle_p
   WHERE EXISTS (
     SELECT 1
-    FROM gains_3
+    FROM gains_4
     WHERE `__trickle_k0` <=> __trickle_p.`n`));
 
 -- title: groups joined with a table

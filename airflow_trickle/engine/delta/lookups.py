@@ -1,0 +1,276 @@
+"""Correlated subqueries and outer joins, answered by key from auxiliary state.
+
+    T = γ[r.b] σ[c] R                                     groups as entries that add up, see `tally`
+    (SELECT f(…) FROM R WHERE r.b = l.a AND c)  =  f of the entries of T with the key l.a
+    EXISTS (… FROM R WHERE r.b = l.a AND c)     =  T has rows for the key l.a
+    L ⟕ R ON l.a = r.b AND c                    :  l has a partner if T has rows for the key l.a
+
+Of R only its change is read. Rows of L may have another answer if their key is in ΔT; for EXISTS and outer joins, if
+their key came into T or went out of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from airflow_trickle.algebra.nodes import JoinKind
+from airflow_trickle.blocks.aggregates import argument_of
+from airflow_trickle.blocks.check import expressions
+from airflow_trickle.blocks.equalities import ColumnName, equality_of
+from airflow_trickle.blocks.expressions import conjuncts, folded, may_not_move
+from airflow_trickle.blocks.nameless import has_no_names
+from airflow_trickle.blocks.shapes import Call, FromItem, Query, Select, Span, Subquery, SubqueryKind, TableName
+from airflow_trickle.engine.delta.context import LINES_FAIL, Context, Lookup, Scope, Version
+from airflow_trickle.engine.delta.groups import calls_of
+from airflow_trickle.engine.delta.keys import key_name
+from airflow_trickle.engine.delta.narrowing import Relations, is_plain
+from airflow_trickle.engine.delta.ranges import RangesOfFiles
+from airflow_trickle.engine.delta.selects import Block
+from airflow_trickle.engine.delta.tally import Tally
+from airflow_trickle.engine.delta.tally_parts import Part, part_of, typed
+from airflow_trickle.engine.delta.terms import all_of
+from airflow_trickle.engine.zset import RESERVED
+from airflow_trickle.identifiers import fold, parse_alias, quote
+
+_ROWS = f"{RESERVED}n"
+
+
+@dataclass(frozen=True)
+class _Correlation:
+    """A condition taken apart: pairs of an inner and an outer column, and parts about the inner relation alone."""
+
+    inner: tuple[ColumnName, ...]
+    outer: tuple[ColumnName, ...]
+    conditions: tuple[str, ...]
+
+
+def find_lookups(context: Context, select: Select, scope: Scope) -> None:
+    """Note which correlated subqueries and outer joins of a SELECT are answered from auxiliary state."""
+    if context.parts is None:
+        return
+    for subquery in context.blocks.subqueries(*expressions(select)):
+        query = subquery.query
+        if query.span in context.maintained or not isinstance(query.body, Select) or _is_dressed(query):
+            continue
+        find_lookups(context, query.body, scope)
+        if query.span not in context.lookups:
+            context.lookups[query.span] = _of_subquery(context, subquery, query.body, scope)
+    for at, item in enumerate(select.sources):
+        if item.kind in (JoinKind.LEFT, JoinKind.FULL) and item.on is not None and item.on not in context.lookups:
+            context.lookups[item.on] = _of_join(context, select, at, item, scope)
+
+
+def _is_dressed(query: Query) -> bool:
+    return bool(query.ctes or query.order) or query.limit is not None or query.skip is not None
+
+
+# --- what can be looked up -------------------------------------------------------------------------
+
+
+def _of_subquery(context: Context, subquery: Subquery, select: Select, scope: Scope) -> Lookup | None:
+    """How a correlated subquery is answered by key; None if it cannot be, or has no state yet."""
+    calls = calls_of(context, select)
+    if subquery.kind is SubqueryKind.IN or not _is_plain(context, select) or select.where is None:
+        return None
+    if (subquery.kind is SubqueryKind.EXISTS) is bool(calls) or (calls and len(select.items) != 1):
+        return None
+    inner = Relations(context, select, scope)
+    hidden = inner.hides()
+    correlation = None if hidden is None else _correlation(context, select, scope, select.where, inner, hidden, None)
+    if correlation is None:
+        return None
+    grouped = _grouped(context, select, scope, correlation)
+    tally = _tally(grouped, correlation, calls, select.items[0].span) if calls else Tally(*_bare(grouped, correlation))
+    if tally is None:
+        return None
+    item = select.items[0].span if calls else None
+    return _looked_up(context, subquery.query.span, grouped, tally, correlation, item)
+
+
+def _of_join(context: Context, select: Select, at: int, item: FromItem, scope: Scope) -> Lookup | None:
+    """How rows of the left side of an outer join learn whether they have a partner; None if not from state."""
+    assert item.on is not None  # noqa: S101 - asked before
+    source = replace(item, kind=JoinKind.CROSS, words="", on=None)
+    alone = Select(select.span, distinct=False, items=(), sources=(source,))
+    inner, every = Relations(context, alone, scope), Relations(context, select, scope)
+    hidden = inner.hides()
+    others = {fold(parse_alias(context.alias_of(one)).name) for one in select.sources if one is not item}
+    if hidden is None or others & hidden or not isinstance(item.relation, TableName):
+        return None
+    if may_not_move(context.blocks, item.on) or any(True for _ in context.blocks.subqueries(item.on)):
+        return None
+    correlation = _correlation(context, alone, scope, item.on, every, hidden, at)
+    if correlation is None:
+        return None
+    grouped = _grouped(context, alone, scope, correlation)
+    return _looked_up(context, item.on, grouped, Tally(*_bare(grouped, correlation)), correlation, None)
+
+
+def _is_plain(context: Context, select: Select) -> bool:
+    """Whether a SELECT reads one table, and has nothing but columns and conditions."""
+    odd = select.distinct or select.sets or select.group_all or len(select.sources) != 1
+    clauses = (select.laterals, select.group, select.having, select.qualify, select.windows)
+    if odd or any(clause is not None for clause in clauses):
+        return False
+    inside = any(True for _ in context.blocks.subqueries(*expressions(select)))
+    return isinstance(select.sources[0].relation, TableName) and not inside
+
+
+def _correlation(
+    context: Context,
+    select: Select,
+    scope: Scope,
+    condition: Span,
+    relations: Relations,
+    hidden: set[str],
+    at: int | None,
+) -> _Correlation | None:
+    """A condition taken apart; None if one of its parts is of another kind.
+
+    Args:
+        context: The query.
+        select: What reads the inner relation.
+        scope: The CTEs that it sees.
+        condition: WHERE of the subquery, or ON of the join.
+        relations: Tell what the names mean.
+        hidden: Names that the inner relation hides.
+        at: Of a join: the position of the inner relation among the ``relations``.
+    """
+    blocks, pairs, rest = context.blocks, [], []
+    types = Relations(context, select, scope).types(0) or {}
+    for part in conjuncts(blocks.cursor(condition)):
+        pair = equality_of(part, bare=True)
+        found = None if pair is None else _inner_and_outer(pair, relations, hidden, at)
+        if found is None:
+            rest.append(blocks.slice(part.span))
+        elif is_plain(types.get(found[0].name, "<>")):
+            pairs.append(found)
+        else:
+            return None
+    block = Block(context, select, scope, {})
+    source = block.joins.source(0, Version.NEW)
+    alone = all(context.bench.resolves(f"SELECT 1 FROM {source} WHERE {text}") for text in rest)
+    if not pairs or not alone or any(may_not_move(blocks, pair[1].span) for pair in pairs):
+        return None
+    return _Correlation(tuple(pair[0] for pair in pairs), tuple(pair[1] for pair in pairs), tuple(rest))
+
+
+def _inner_and_outer(
+    pair: tuple[ColumnName, ColumnName], relations: Relations, hidden: set[str], at: int | None
+) -> tuple[ColumnName, ColumnName] | None:
+    for one, other in (pair, pair[::-1]):
+        there = relations.find(other)
+        # Of a subquery, what it does not hide is a column of the query around it.
+        hides = (other.qualifier or other.name) in hidden
+        outside = not hides if at is None else there is not None and there < at
+        if relations.find(one) == (at or 0) and outside:
+            return one, other
+    return None
+
+
+# --- the state -------------------------------------------------------------------------------------
+
+
+def _grouped(context: Context, select: Select, scope: Scope, correlation: _Correlation) -> Block:
+    """The rows of the inner relation that can be asked for."""
+    return Block(context, replace(select, where=None), scope, {}, correlation.conditions)
+
+
+def _bare(block: Block, correlation: _Correlation) -> tuple[Block, tuple[Span, ...], list[Part], dict[Span, Part]]:
+    return block, tuple(column.span for column in correlation.inner), [], {}
+
+
+def _tally(block: Block, correlation: _Correlation, calls: list[Call], item: Span) -> Tally | None:
+    """The aggregates of a subquery as entries that add up; None if they do not."""
+    blocks, bench = block.context.blocks, block.context.bench
+    if not has_no_names(blocks, item, calls):
+        return None
+    parts: dict[tuple[str, str, str], Part] = {}
+    found: dict[Span, Part] = {}
+    for call in calls:
+        part = part_of(blocks, call, len(parts)) if argument_of(blocks, call) is not None else None
+        if part is None or part.is_extreme:
+            return None
+        value, only = ("" if span is None else folded(blocks, span) for span in (part.value, part.only))
+        found[call.span] = parts.setdefault((part.name, value, only), part)
+    known = typed(block, list(parts.values()))
+    if known is None:
+        return None
+    keys = tuple(column.span for column in correlation.inner)
+    tally = Tally(block, keys, known, {span: known[part.number] for span, part in found.items()})
+    text = bench.columns(block.sql(all_of(block.count, Version.NEW), columns=blocks.slice(item), grouped=False))
+    state = tally.for_key(item, f"({tally.whole()})", "true")
+    same = bench.resolves(state) and [one.type for one in bench.columns(state)] == [one.type for one in text]
+    return tally if same else None
+
+
+def _looked_up(
+    context: Context, span: Span, block: Block, tally: Tally, correlation: _Correlation, item: Span | None
+) -> Lookup | None:
+    """The lookup by the state of a part; None if there is no state yet, which is then made if that is wanted."""
+    assert context.parts is not None  # noqa: S101 - asked before
+    tallies = context.parts.of(span)
+    if tallies is None or tallies.gained is not None or tallies.unchanged:
+        return None
+    if tallies.lines is None:
+        if not _is_found_by_range(block, correlation):
+            tallies.whole = tally.whole()
+        return None
+    before = tally.with_gained(tallies)
+    gained = tally.gained(block.row_terms(), tallies, "what the changed rows add to each key")
+    after = tally.with_gained(tallies)
+    if item is not None:
+        same = _same(correlation.outer)
+        old, new = (tally.for_key(item, f"({rows})", same) for rows in (before, after))
+        return Lookup(correlation.outer, old, new, gained)
+    old, new = (
+        f"SELECT 1 FROM ({_present(len(correlation.outer), rows)}) WHERE {_same(correlation.outer)}"
+        for rows in (before, after)
+    )
+    moved = (
+        None
+        if gained is None
+        else context.bench.keep(
+            _came_or_went(len(correlation.outer), str(tallies.lines), gained), "the keys that came or went"
+        )
+    )
+    return Lookup(correlation.outer, old, new, moved)
+
+
+def _is_found_by_range(block: Block, correlation: _Correlation) -> bool:
+    """Whether the rows of a few keys are found without state: the files are sorted by a key."""
+    relation = block.select.sources[0].relation
+    assert isinstance(relation, TableName)  # noqa: S101 - asked before
+    ranges = block.context.bench.ranges(block.context.views_of(relation, block.scope).new)
+    return isinstance(ranges, RangesOfFiles) and any(ranges.is_apart(column.name) for column in correlation.inner)
+
+
+def _same(columns: tuple[ColumnName, ...]) -> str:
+    return " AND ".join(f"{quote(key_name(number))} = {column.text}" for number, column in enumerate(columns))
+
+
+def _keys(count: int, of: str = "") -> list[str]:
+    return [f"{of}{quote(key_name(number))}" for number in range(count)]
+
+
+def _present(count: int, lines: str) -> str:
+    """The keys that have rows."""
+    listed = ", ".join(_keys(count))
+    return f"SELECT {listed} FROM ({lines}) GROUP BY {listed} HAVING sum({_ROWS}) <> 0"
+
+
+def _came_or_went(count: int, lines: str, gained: str) -> str:
+    """The keys that have rows now and had none, or the other way round."""
+    pairs = zip(_keys(count, "d."), _keys(count, "l."), strict=True)
+    same = " AND ".join(f"{here} <=> {there}" for here, there in pairs)
+    listed, mine = ", ".join(_keys(count, "l.")), ", ".join(_keys(count, "d."))
+    before = (
+        f"SELECT {listed}, sum(l.{_ROWS}) AS {_ROWS} FROM {quote(lines)} AS l "
+        f"WHERE EXISTS (SELECT 1 FROM {quote(gained)} AS d WHERE {same}) GROUP BY {listed}"
+    )
+    had, has = f"coalesce(l.{_ROWS}, 0)", f"coalesce(l.{_ROWS}, 0) + d.{_ROWS}"
+    failing = f"CAST(raise_error('{LINES_FAIL} the rows of a key do not add up') AS BOOLEAN)"
+    return (
+        f"SELECT {mine} FROM {quote(gained)} AS d LEFT JOIN ({before}) AS l ON {same} "
+        f"WHERE IF({has} < 0, {failing}, ({had} > 0) <> ({has} > 0))"
+    )

@@ -1,0 +1,1391 @@
+-- Correlated subqueries and outer joins that find the answer for a key in auxiliary state.
+
+-- title: EXISTS, both sides changed
+-- changed: a, b
+-- state: kept
+SELECT a.k, a.v FROM a WHERE EXISTS (SELECT 1 FROM b WHERE b.k = a.k AND b.w > 1);
+-- expect state_1, kept of a part
+SELECT b.k AS `__trickle_k0`, count(*) AS __trickle_n
+FROM b_after AS b
+WHERE (b.w > 1)
+GROUP BY b.k;
+-- expect gains_1, computed once: what the changed rows add to each key
+SELECT `__trickle_k0`, sum(__trickle_w) AS __trickle_n
+FROM (
+  SELECT b.k AS `__trickle_k0`, __trickle_weight AS __trickle_w
+  FROM b_changes AS b
+  WHERE (b.w > 1))
+GROUP BY `__trickle_k0`;
+-- expect keys_1, computed once: the keys that came or went
+SELECT d.`__trickle_k0`
+FROM gains_1 AS d LEFT JOIN (
+  SELECT l.`__trickle_k0`, sum(l.__trickle_n) AS __trickle_n
+  FROM `state_1` AS l
+  WHERE EXISTS (
+    SELECT 1
+    FROM gains_1 AS d
+    WHERE d.`__trickle_k0` <=> l.`__trickle_k0`)
+  GROUP BY l.`__trickle_k0`) AS l ON d.`__trickle_k0` <=> l.`__trickle_k0`
+WHERE IF(coalesce(l.__trickle_n, 0) + d.__trickle_n < 0, CAST(raise_error('Kept lines: the rows of a key do not add up') AS BOOLEAN), (coalesce(l.__trickle_n, 0) > 0) <> (coalesce(l.__trickle_n, 0) + d.__trickle_n > 0));
+-- expect change
+SELECT a.k, a.v, __trickle_weight AS __trickle_weight
+FROM a_changes AS a
+WHERE (EXISTS (
+  SELECT 1
+  FROM (
+    SELECT `__trickle_k0`
+    FROM (
+      SELECT `__trickle_k0`, __trickle_n
+      FROM `state_1`
+      UNION ALL
+      SELECT `__trickle_k0`, __trickle_n
+      FROM gains_1)
+    GROUP BY `__trickle_k0`
+    HAVING sum(__trickle_n) <> 0)
+  WHERE `__trickle_k0` = a.k))
+UNION ALL
+SELECT a.k, a.v, CAST(1 AS BIGINT) AS __trickle_weight
+FROM a_before AS a
+WHERE (EXISTS (
+  SELECT 1
+  FROM (
+    SELECT `__trickle_k0`
+    FROM (
+      SELECT `__trickle_k0`, __trickle_n
+      FROM `state_1`
+      UNION ALL
+      SELECT `__trickle_k0`, __trickle_n
+      FROM gains_1)
+    GROUP BY `__trickle_k0`
+    HAVING sum(__trickle_n) <> 0)
+  WHERE `__trickle_k0` = a.k)) AND ((EXISTS (
+  SELECT 1
+  FROM keys_1
+  WHERE `__trickle_k0` = a.k)))
+UNION ALL
+SELECT a.k, a.v, CAST(-1 AS BIGINT) AS __trickle_weight
+FROM a_before AS a
+WHERE (EXISTS (
+  SELECT 1
+  FROM (
+    SELECT `__trickle_k0`
+    FROM (
+      SELECT `__trickle_k0`, __trickle_n
+      FROM `state_1`)
+    GROUP BY `__trickle_k0`
+    HAVING sum(__trickle_n) <> 0)
+  WHERE `__trickle_k0` = a.k)) AND ((EXISTS (
+  SELECT 1
+  FROM keys_1
+  WHERE `__trickle_k0` = a.k)));
+
+-- title: NOT EXISTS, only the inner side changed
+-- changed: b
+-- state: kept
+SELECT a.k, a.v FROM a WHERE NOT EXISTS (SELECT * FROM b WHERE a.k = b.k);
+-- expect state_1, kept of a part
+SELECT b.k AS `__trickle_k0`, count(*) AS __trickle_n
+FROM b_after AS b
+GROUP BY b.k;
+-- expect gains_1, computed once: what the changed rows add to each key
+SELECT `__trickle_k0`, sum(__trickle_w) AS __trickle_n
+FROM (
+  SELECT b.k AS `__trickle_k0`, __trickle_weight AS __trickle_w
+  FROM b_changes AS b)
+GROUP BY `__trickle_k0`;
+-- expect keys_1, computed once: the keys that came or went
+SELECT d.`__trickle_k0`
+FROM gains_1 AS d LEFT JOIN (
+  SELECT l.`__trickle_k0`, sum(l.__trickle_n) AS __trickle_n
+  FROM `state_1` AS l
+  WHERE EXISTS (
+    SELECT 1
+    FROM gains_1 AS d
+    WHERE d.`__trickle_k0` <=> l.`__trickle_k0`)
+  GROUP BY l.`__trickle_k0`) AS l ON d.`__trickle_k0` <=> l.`__trickle_k0`
+WHERE IF(coalesce(l.__trickle_n, 0) + d.__trickle_n < 0, CAST(raise_error('Kept lines: the rows of a key do not add up') AS BOOLEAN), (coalesce(l.__trickle_n, 0) > 0) <> (coalesce(l.__trickle_n, 0) + d.__trickle_n > 0));
+-- expect change
+SELECT a.k, a.v, CAST(1 AS BIGINT) AS __trickle_weight
+FROM a_after AS a
+WHERE (NOT EXISTS (
+  SELECT 1
+  FROM (
+    SELECT `__trickle_k0`
+    FROM (
+      SELECT `__trickle_k0`, __trickle_n
+      FROM `state_1`
+      UNION ALL
+      SELECT `__trickle_k0`, __trickle_n
+      FROM gains_1)
+    GROUP BY `__trickle_k0`
+    HAVING sum(__trickle_n) <> 0)
+  WHERE `__trickle_k0` = a.k)) AND ((EXISTS (
+  SELECT 1
+  FROM keys_1
+  WHERE `__trickle_k0` = a.k)))
+UNION ALL
+SELECT a.k, a.v, CAST(-1 AS BIGINT) AS __trickle_weight
+FROM a_after AS a
+WHERE (NOT EXISTS (
+  SELECT 1
+  FROM (
+    SELECT `__trickle_k0`
+    FROM (
+      SELECT `__trickle_k0`, __trickle_n
+      FROM `state_1`)
+    GROUP BY `__trickle_k0`
+    HAVING sum(__trickle_n) <> 0)
+  WHERE `__trickle_k0` = a.k)) AND ((EXISTS (
+  SELECT 1
+  FROM keys_1
+  WHERE `__trickle_k0` = a.k)));
+
+-- title: EXISTS or a condition
+-- changed: a, b
+-- state: kept
+SELECT a.k, a.v FROM a WHERE a.v = 1 OR EXISTS (SELECT 1 FROM b WHERE b.k = a.k);
+-- expect state_1, kept of a part
+SELECT b.k AS `__trickle_k0`, count(*) AS __trickle_n
+FROM b_after AS b
+GROUP BY b.k;
+-- expect gains_1, computed once: what the changed rows add to each key
+SELECT `__trickle_k0`, sum(__trickle_w) AS __trickle_n
+FROM (
+  SELECT b.k AS `__trickle_k0`, __trickle_weight AS __trickle_w
+  FROM b_changes AS b)
+GROUP BY `__trickle_k0`;
+-- expect keys_1, computed once: the keys that came or went
+SELECT d.`__trickle_k0`
+FROM gains_1 AS d LEFT JOIN (
+  SELECT l.`__trickle_k0`, sum(l.__trickle_n) AS __trickle_n
+  FROM `state_1` AS l
+  WHERE EXISTS (
+    SELECT 1
+    FROM gains_1 AS d
+    WHERE d.`__trickle_k0` <=> l.`__trickle_k0`)
+  GROUP BY l.`__trickle_k0`) AS l ON d.`__trickle_k0` <=> l.`__trickle_k0`
+WHERE IF(coalesce(l.__trickle_n, 0) + d.__trickle_n < 0, CAST(raise_error('Kept lines: the rows of a key do not add up') AS BOOLEAN), (coalesce(l.__trickle_n, 0) > 0) <> (coalesce(l.__trickle_n, 0) + d.__trickle_n > 0));
+-- expect change
+SELECT a.k, a.v, __trickle_weight AS __trickle_weight
+FROM a_changes AS a
+WHERE (a.v = 1 OR EXISTS (
+  SELECT 1
+  FROM (
+    SELECT `__trickle_k0`
+    FROM (
+      SELECT `__trickle_k0`, __trickle_n
+      FROM `state_1`
+      UNION ALL
+      SELECT `__trickle_k0`, __trickle_n
+      FROM gains_1)
+    GROUP BY `__trickle_k0`
+    HAVING sum(__trickle_n) <> 0)
+  WHERE `__trickle_k0` = a.k))
+UNION ALL
+SELECT a.k, a.v, CAST(1 AS BIGINT) AS __trickle_weight
+FROM a_before AS a
+WHERE (a.v = 1 OR EXISTS (
+  SELECT 1
+  FROM (
+    SELECT `__trickle_k0`
+    FROM (
+      SELECT `__trickle_k0`, __trickle_n
+      FROM `state_1`
+      UNION ALL
+      SELECT `__trickle_k0`, __trickle_n
+      FROM gains_1)
+    GROUP BY `__trickle_k0`
+    HAVING sum(__trickle_n) <> 0)
+  WHERE `__trickle_k0` = a.k)) AND ((EXISTS (
+  SELECT 1
+  FROM keys_1
+  WHERE `__trickle_k0` = a.k)))
+UNION ALL
+SELECT a.k, a.v, CAST(-1 AS BIGINT) AS __trickle_weight
+FROM a_before AS a
+WHERE (a.v = 1 OR EXISTS (
+  SELECT 1
+  FROM (
+    SELECT `__trickle_k0`
+    FROM (
+      SELECT `__trickle_k0`, __trickle_n
+      FROM `state_1`)
+    GROUP BY `__trickle_k0`
+    HAVING sum(__trickle_n) <> 0)
+  WHERE `__trickle_k0` = a.k)) AND ((EXISTS (
+  SELECT 1
+  FROM keys_1
+  WHERE `__trickle_k0` = a.k)));
+
+-- title: EXISTS as a column
+-- changed: a, b
+-- state: kept
+SELECT a.k, EXISTS (SELECT 1 FROM b WHERE b.k = a.k) AS e FROM a;
+-- expect state_1, kept of a part
+SELECT b.k AS `__trickle_k0`, count(*) AS __trickle_n
+FROM b_after AS b
+GROUP BY b.k;
+-- expect gains_1, computed once: what the changed rows add to each key
+SELECT `__trickle_k0`, sum(__trickle_w) AS __trickle_n
+FROM (
+  SELECT b.k AS `__trickle_k0`, __trickle_weight AS __trickle_w
+  FROM b_changes AS b)
+GROUP BY `__trickle_k0`;
+-- expect keys_1, computed once: the keys that came or went
+SELECT d.`__trickle_k0`
+FROM gains_1 AS d LEFT JOIN (
+  SELECT l.`__trickle_k0`, sum(l.__trickle_n) AS __trickle_n
+  FROM `state_1` AS l
+  WHERE EXISTS (
+    SELECT 1
+    FROM gains_1 AS d
+    WHERE d.`__trickle_k0` <=> l.`__trickle_k0`)
+  GROUP BY l.`__trickle_k0`) AS l ON d.`__trickle_k0` <=> l.`__trickle_k0`
+WHERE IF(coalesce(l.__trickle_n, 0) + d.__trickle_n < 0, CAST(raise_error('Kept lines: the rows of a key do not add up') AS BOOLEAN), (coalesce(l.__trickle_n, 0) > 0) <> (coalesce(l.__trickle_n, 0) + d.__trickle_n > 0));
+-- expect change
+SELECT a.k, EXISTS (
+  SELECT 1
+  FROM (
+    SELECT `__trickle_k0`
+    FROM (
+      SELECT `__trickle_k0`, __trickle_n
+      FROM `state_1`
+      UNION ALL
+      SELECT `__trickle_k0`, __trickle_n
+      FROM gains_1)
+    GROUP BY `__trickle_k0`
+    HAVING sum(__trickle_n) <> 0)
+  WHERE `__trickle_k0` = a.k) AS e, __trickle_weight AS __trickle_weight
+FROM a_changes AS a
+UNION ALL
+SELECT a.k, EXISTS (
+  SELECT 1
+  FROM (
+    SELECT `__trickle_k0`
+    FROM (
+      SELECT `__trickle_k0`, __trickle_n
+      FROM `state_1`
+      UNION ALL
+      SELECT `__trickle_k0`, __trickle_n
+      FROM gains_1)
+    GROUP BY `__trickle_k0`
+    HAVING sum(__trickle_n) <> 0)
+  WHERE `__trickle_k0` = a.k) AS e, CAST(1 AS BIGINT) AS __trickle_weight
+FROM a_before AS a
+WHERE ((EXISTS (
+  SELECT 1
+  FROM keys_1
+  WHERE `__trickle_k0` = a.k)))
+UNION ALL
+SELECT a.k, EXISTS (
+  SELECT 1
+  FROM (
+    SELECT `__trickle_k0`
+    FROM (
+      SELECT `__trickle_k0`, __trickle_n
+      FROM `state_1`)
+    GROUP BY `__trickle_k0`
+    HAVING sum(__trickle_n) <> 0)
+  WHERE `__trickle_k0` = a.k) AS e, CAST(-1 AS BIGINT) AS __trickle_weight
+FROM a_before AS a
+WHERE ((EXISTS (
+  SELECT 1
+  FROM keys_1
+  WHERE `__trickle_k0` = a.k)));
+
+-- title: a sum per key as a threshold
+-- changed: a, t
+-- state: kept
+SELECT a.k, a.v FROM a WHERE a.v > (SELECT sum(t.v) FROM t WHERE t.k = a.k AND t.g = 'a');
+-- expect state_1, kept of a part
+SELECT t.k AS `__trickle_k0`, count(*) AS __trickle_n, count(t.v) AS __trickle_c0, CAST(coalesce(sum((t.v)), 0) AS DECIMAL(38,2)) AS __trickle_s0
+FROM t_after AS t
+WHERE (t.g = 'a')
+GROUP BY t.k;
+-- expect gains_1, computed once: what the changed rows add to each key
+SELECT `__trickle_k0`, sum(__trickle_w) AS __trickle_n, sum(CASE WHEN __trickle_x0 IS NULL THEN 0L ELSE __trickle_w END) AS __trickle_c0, CAST(coalesce(sum(__trickle_x0 * CAST(__trickle_w AS DECIMAL(10,0))), 0) AS DECIMAL(38,2)) AS __trickle_s0
+FROM (
+  SELECT t.k AS `__trickle_k0`, t.v AS __trickle_x0, __trickle_weight AS __trickle_w
+  FROM t_changes AS t
+  WHERE (t.g = 'a'))
+GROUP BY `__trickle_k0`;
+-- expect change
+SELECT a.k, a.v, __trickle_weight AS __trickle_weight
+FROM a_changes AS a
+WHERE (a.v > (
+  SELECT CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(20,2)) END
+  FROM (
+    SELECT coalesce(sum(__trickle_n), 0) AS __trickle_n, coalesce(sum(__trickle_c0), 0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0
+    FROM (
+      SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
+      FROM `state_1`
+      UNION ALL
+      SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
+      FROM gains_1)
+    WHERE `__trickle_k0` = a.k)))
+UNION ALL
+SELECT a.k, a.v, CAST(1 AS BIGINT) AS __trickle_weight
+FROM a_before AS a
+WHERE (a.v > (
+  SELECT CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(20,2)) END
+  FROM (
+    SELECT coalesce(sum(__trickle_n), 0) AS __trickle_n, coalesce(sum(__trickle_c0), 0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0
+    FROM (
+      SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
+      FROM `state_1`
+      UNION ALL
+      SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
+      FROM gains_1)
+    WHERE `__trickle_k0` = a.k))) AND ((EXISTS (
+  SELECT 1
+  FROM gains_1
+  WHERE `__trickle_k0` = a.k)))
+UNION ALL
+SELECT a.k, a.v, CAST(-1 AS BIGINT) AS __trickle_weight
+FROM a_before AS a
+WHERE (a.v > (
+  SELECT CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(20,2)) END
+  FROM (
+    SELECT coalesce(sum(__trickle_n), 0) AS __trickle_n, coalesce(sum(__trickle_c0), 0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0
+    FROM (
+      SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
+      FROM `state_1`)
+    WHERE `__trickle_k0` = a.k))) AND ((EXISTS (
+  SELECT 1
+  FROM gains_1
+  WHERE `__trickle_k0` = a.k)));
+
+-- title: a count per key, of no rows too
+-- changed: a, b
+-- state: kept
+SELECT a.k, (SELECT count(*) FROM b WHERE b.k = a.k) AS n FROM a;
+-- expect state_1, kept of a part
+SELECT b.k AS `__trickle_k0`, count(*) AS __trickle_n, count(1) AS __trickle_c0
+FROM b_after AS b
+GROUP BY b.k;
+-- expect gains_1, computed once: what the changed rows add to each key
+SELECT `__trickle_k0`, sum(__trickle_w) AS __trickle_n, sum(CASE WHEN __trickle_x0 IS NULL THEN 0L ELSE __trickle_w END) AS __trickle_c0
+FROM (
+  SELECT b.k AS `__trickle_k0`, 1 AS __trickle_x0, __trickle_weight AS __trickle_w
+  FROM b_changes AS b)
+GROUP BY `__trickle_k0`;
+-- expect change
+SELECT a.k, (
+  SELECT __trickle_n
+  FROM (
+    SELECT coalesce(sum(__trickle_n), 0) AS __trickle_n, coalesce(sum(__trickle_c0), 0) AS __trickle_c0
+    FROM (
+      SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+      FROM `state_1`
+      UNION ALL
+      SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+      FROM gains_1)
+    WHERE `__trickle_k0` = a.k)) AS n, __trickle_weight AS __trickle_weight
+FROM a_changes AS a
+UNION ALL
+SELECT a.k, (
+  SELECT __trickle_n
+  FROM (
+    SELECT coalesce(sum(__trickle_n), 0) AS __trickle_n, coalesce(sum(__trickle_c0), 0) AS __trickle_c0
+    FROM (
+      SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+      FROM `state_1`
+      UNION ALL
+      SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+      FROM gains_1)
+    WHERE `__trickle_k0` = a.k)) AS n, CAST(1 AS BIGINT) AS __trickle_weight
+FROM a_before AS a
+WHERE ((EXISTS (
+  SELECT 1
+  FROM gains_1
+  WHERE `__trickle_k0` = a.k)))
+UNION ALL
+SELECT a.k, (
+  SELECT __trickle_n
+  FROM (
+    SELECT coalesce(sum(__trickle_n), 0) AS __trickle_n, coalesce(sum(__trickle_c0), 0) AS __trickle_c0
+    FROM (
+      SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+      FROM `state_1`)
+    WHERE `__trickle_k0` = a.k)) AS n, CAST(-1 AS BIGINT) AS __trickle_weight
+FROM a_before AS a
+WHERE ((EXISTS (
+  SELECT 1
+  FROM gains_1
+  WHERE `__trickle_k0` = a.k)));
+
+-- title: a count that is not NULL for no rows, with coalesce of a sum
+-- changed: a, t
+-- state: kept
+SELECT a.k FROM a WHERE a.v >= (SELECT coalesce(sum(t.v), 0) + count(t.g) FROM t WHERE t.k = a.k);
+-- expect state_1, kept of a part
+SELECT t.k AS `__trickle_k0`, count(*) AS __trickle_n, count(t.v) AS __trickle_c0, CAST(coalesce(sum((t.v)), 0) AS DECIMAL(38,2)) AS __trickle_s0, count(t.g) AS __trickle_c1
+FROM t_after AS t
+GROUP BY t.k;
+-- expect gains_1, computed once: what the changed rows add to each key
+SELECT `__trickle_k0`, sum(__trickle_w) AS __trickle_n, sum(CASE WHEN __trickle_x0 IS NULL THEN 0L ELSE __trickle_w END) AS __trickle_c0, CAST(coalesce(sum(__trickle_x0 * CAST(__trickle_w AS DECIMAL(10,0))), 0) AS DECIMAL(38,2)) AS __trickle_s0, sum(CASE WHEN __trickle_x1 IS NULL THEN 0L ELSE __trickle_w END) AS __trickle_c1
+FROM (
+  SELECT t.k AS `__trickle_k0`, t.v AS __trickle_x0, t.g AS __trickle_x1, __trickle_weight AS __trickle_w
+  FROM t_changes AS t)
+GROUP BY `__trickle_k0`;
+-- expect change
+SELECT a.k, __trickle_weight AS __trickle_weight
+FROM a_changes AS a
+WHERE (a.v >= (
+  SELECT coalesce(CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(20,2)) END, 0) + __trickle_c1
+  FROM (
+    SELECT coalesce(sum(__trickle_n), 0) AS __trickle_n, coalesce(sum(__trickle_c0), 0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0, coalesce(sum(__trickle_c1), 0) AS __trickle_c1
+    FROM (
+      SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0, __trickle_c1
+      FROM `state_1`
+      UNION ALL
+      SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0, __trickle_c1
+      FROM gains_1)
+    WHERE `__trickle_k0` = a.k)))
+UNION ALL
+SELECT a.k, CAST(1 AS BIGINT) AS __trickle_weight
+FROM a_before AS a
+WHERE (a.v >= (
+  SELECT coalesce(CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(20,2)) END, 0) + __trickle_c1
+  FROM (
+    SELECT coalesce(sum(__trickle_n), 0) AS __trickle_n, coalesce(sum(__trickle_c0), 0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0, coalesce(sum(__trickle_c1), 0) AS __trickle_c1
+    FROM (
+      SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0, __trickle_c1
+      FROM `state_1`
+      UNION ALL
+      SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0, __trickle_c1
+      FROM gains_1)
+    WHERE `__trickle_k0` = a.k))) AND ((EXISTS (
+  SELECT 1
+  FROM gains_1
+  WHERE `__trickle_k0` = a.k)))
+UNION ALL
+SELECT a.k, CAST(-1 AS BIGINT) AS __trickle_weight
+FROM a_before AS a
+WHERE (a.v >= (
+  SELECT coalesce(CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(20,2)) END, 0) + __trickle_c1
+  FROM (
+    SELECT coalesce(sum(__trickle_n), 0) AS __trickle_n, coalesce(sum(__trickle_c0), 0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0, coalesce(sum(__trickle_c1), 0) AS __trickle_c1
+    FROM (
+      SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0, __trickle_c1
+      FROM `state_1`)
+    WHERE `__trickle_k0` = a.k))) AND ((EXISTS (
+  SELECT 1
+  FROM gains_1
+  WHERE `__trickle_k0` = a.k)));
+
+-- title: an average of decimals per key below GROUP BY
+-- changed: t
+-- state: kept
+-- engine: spark
+SELECT a.v, count(*) AS n FROM a JOIN t ON a.k = t.k WHERE t.v < (SELECT 0.2 * avg(s.v) FROM t AS s WHERE s.k = a.k) GROUP BY a.v;
+
+-- title: two keys, one table twice
+-- changed: t
+-- state: kept
+SELECT t.k, t.g FROM t WHERE EXISTS (SELECT 1 FROM t AS s WHERE s.k = t.k AND s.g = t.g AND s.i > 0);
+-- expect state_1, kept of a part
+SELECT s.k AS `__trickle_k0`, s.g AS `__trickle_k1`, count(*) AS __trickle_n
+FROM t_after AS s
+WHERE (s.i > 0)
+GROUP BY s.k, s.g;
+-- expect gains_1, computed once: what the changed rows add to each key
+SELECT `__trickle_k0`, `__trickle_k1`, sum(__trickle_w) AS __trickle_n
+FROM (
+  SELECT s.k AS `__trickle_k0`, s.g AS `__trickle_k1`, __trickle_weight AS __trickle_w
+  FROM t_changes AS s
+  WHERE (s.i > 0))
+GROUP BY `__trickle_k0`, `__trickle_k1`;
+-- expect keys_1, computed once: the keys that came or went
+SELECT d.`__trickle_k0`, d.`__trickle_k1`
+FROM gains_1 AS d LEFT JOIN (
+  SELECT l.`__trickle_k0`, l.`__trickle_k1`, sum(l.__trickle_n) AS __trickle_n
+  FROM `state_1` AS l
+  WHERE EXISTS (
+    SELECT 1
+    FROM gains_1 AS d
+    WHERE d.`__trickle_k0` <=> l.`__trickle_k0` AND d.`__trickle_k1` <=> l.`__trickle_k1`)
+  GROUP BY l.`__trickle_k0`, l.`__trickle_k1`) AS l ON d.`__trickle_k0` <=> l.`__trickle_k0` AND d.`__trickle_k1` <=> l.`__trickle_k1`
+WHERE IF(coalesce(l.__trickle_n, 0) + d.__trickle_n < 0, CAST(raise_error('Kept lines: the rows of a key do not add up') AS BOOLEAN), (coalesce(l.__trickle_n, 0) > 0) <> (coalesce(l.__trickle_n, 0) + d.__trickle_n > 0));
+-- expect change
+SELECT t.k, t.g, __trickle_weight AS __trickle_weight
+FROM t_changes AS t
+WHERE (EXISTS (
+  SELECT 1
+  FROM (
+    SELECT `__trickle_k0`, `__trickle_k1`
+    FROM (
+      SELECT `__trickle_k0`, `__trickle_k1`, __trickle_n
+      FROM `state_1`
+      UNION ALL
+      SELECT `__trickle_k0`, `__trickle_k1`, __trickle_n
+      FROM gains_1)
+    GROUP BY `__trickle_k0`, `__trickle_k1`
+    HAVING sum(__trickle_n) <> 0)
+  WHERE `__trickle_k0` = t.k AND `__trickle_k1` = t.g))
+UNION ALL
+SELECT t.k, t.g, CAST(1 AS BIGINT) AS __trickle_weight
+FROM t_before AS t
+WHERE (EXISTS (
+  SELECT 1
+  FROM (
+    SELECT `__trickle_k0`, `__trickle_k1`
+    FROM (
+      SELECT `__trickle_k0`, `__trickle_k1`, __trickle_n
+      FROM `state_1`
+      UNION ALL
+      SELECT `__trickle_k0`, `__trickle_k1`, __trickle_n
+      FROM gains_1)
+    GROUP BY `__trickle_k0`, `__trickle_k1`
+    HAVING sum(__trickle_n) <> 0)
+  WHERE `__trickle_k0` = t.k AND `__trickle_k1` = t.g)) AND ((EXISTS (
+  SELECT 1
+  FROM keys_1
+  WHERE `__trickle_k0` = t.k AND `__trickle_k1` = t.g)))
+UNION ALL
+SELECT t.k, t.g, CAST(-1 AS BIGINT) AS __trickle_weight
+FROM t_before AS t
+WHERE (EXISTS (
+  SELECT 1
+  FROM (
+    SELECT `__trickle_k0`, `__trickle_k1`
+    FROM (
+      SELECT `__trickle_k0`, `__trickle_k1`, __trickle_n
+      FROM `state_1`)
+    GROUP BY `__trickle_k0`, `__trickle_k1`
+    HAVING sum(__trickle_n) <> 0)
+  WHERE `__trickle_k0` = t.k AND `__trickle_k1` = t.g)) AND ((EXISTS (
+  SELECT 1
+  FROM keys_1
+  WHERE `__trickle_k0` = t.k AND `__trickle_k1` = t.g)));
+
+-- title: a name that the inner table hides has no lookup
+-- changed: b, t
+-- state: kept
+SELECT b.k FROM b WHERE b.w > (SELECT count(*) FROM t WHERE t.k = b.k);
+-- expect no state
+
+-- title: a lookup inside IN
+-- changed: u, t
+-- state: kept
+SELECT a.k, a.v FROM a WHERE a.k IN (SELECT u.k FROM u WHERE u.w > (SELECT sum(t.i) FROM t WHERE t.k = u.k));
+-- expect state_2, kept of a part
+SELECT t.k AS `__trickle_k0`, count(*) AS __trickle_n, count(t.i) AS __trickle_c0, CAST(coalesce(sum(CAST((t.i) AS DECIMAL(20,0))), 0) AS DECIMAL(38,0)) AS __trickle_s0
+FROM t_after AS t
+GROUP BY t.k;
+-- expect gains_1, computed once: what the changed rows add to each key
+SELECT `__trickle_k0`, sum(__trickle_w) AS __trickle_n, sum(CASE WHEN __trickle_x0 IS NULL THEN 0L ELSE __trickle_w END) AS __trickle_c0, CAST(coalesce(sum(CAST(__trickle_x0 AS DECIMAL(20,0)) * CAST(__trickle_w AS DECIMAL(10,0))), 0) AS DECIMAL(38,0)) AS __trickle_s0
+FROM (
+  SELECT t.k AS `__trickle_k0`, t.i AS __trickle_x0, __trickle_weight AS __trickle_w
+  FROM t_changes AS t)
+GROUP BY `__trickle_k0`;
+-- expect changed_values_2, computed once: the changed values of a subquery
+SELECT DISTINCT *
+FROM (
+  SELECT u.k
+  FROM u_changes AS u
+  WHERE (u.w > (
+    SELECT CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS bigint) END
+    FROM (
+      SELECT coalesce(sum(__trickle_n), 0) AS __trickle_n, coalesce(sum(__trickle_c0), 0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0
+      FROM (
+        SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
+        FROM `state_2`
+        UNION ALL
+        SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
+        FROM gains_1)
+      WHERE `__trickle_k0` = u.k)))
+  UNION ALL
+  SELECT u.k
+  FROM u_before AS u
+  WHERE (u.w > (
+    SELECT CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS bigint) END
+    FROM (
+      SELECT coalesce(sum(__trickle_n), 0) AS __trickle_n, coalesce(sum(__trickle_c0), 0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0
+      FROM (
+        SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
+        FROM `state_2`
+        UNION ALL
+        SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
+        FROM gains_1)
+      WHERE `__trickle_k0` = u.k))) AND ((EXISTS (
+    SELECT 1
+    FROM gains_1
+    WHERE `__trickle_k0` = u.k)))
+  UNION ALL
+  SELECT u.k
+  FROM u_before AS u
+  WHERE (u.w > (
+    SELECT CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS bigint) END
+    FROM (
+      SELECT coalesce(sum(__trickle_n), 0) AS __trickle_n, coalesce(sum(__trickle_c0), 0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0
+      FROM (
+        SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
+        FROM `state_2`)
+      WHERE `__trickle_k0` = u.k))) AND ((EXISTS (
+    SELECT 1
+    FROM gains_1
+    WHERE `__trickle_k0` = u.k)))) AS __trickle_q(__trickle_v);
+-- expect change
+SELECT a.k, a.v, CAST(1 AS BIGINT) AS __trickle_weight
+FROM a_after AS a
+WHERE (a.k IN (
+  SELECT u.k
+  FROM u_after AS u
+  WHERE u.w > (
+    SELECT CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS bigint) END
+    FROM (
+      SELECT coalesce(sum(__trickle_n), 0) AS __trickle_n, coalesce(sum(__trickle_c0), 0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0
+      FROM (
+        SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
+        FROM `state_2`
+        UNION ALL
+        SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
+        FROM gains_1)
+      WHERE `__trickle_k0` = u.k)))) AND (((a.k) IN (
+  SELECT __trickle_v
+  FROM changed_values_2) OR EXISTS (
+  SELECT 1
+  FROM (
+    SELECT __trickle_v
+    FROM changed_values_2) AS __trickle_n(__trickle_v)
+  WHERE __trickle_v IS NULL) OR (a.k) IS NULL))
+UNION ALL
+SELECT a.k, a.v, CAST(-1 AS BIGINT) AS __trickle_weight
+FROM a_after AS a
+WHERE (a.k IN (
+  SELECT u.k
+  FROM u_before AS u
+  WHERE u.w > (
+    SELECT CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS bigint) END
+    FROM (
+      SELECT coalesce(sum(__trickle_n), 0) AS __trickle_n, coalesce(sum(__trickle_c0), 0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0
+      FROM (
+        SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
+        FROM `state_2`)
+      WHERE `__trickle_k0` = u.k)))) AND (((a.k) IN (
+  SELECT __trickle_v
+  FROM changed_values_2) OR EXISTS (
+  SELECT 1
+  FROM (
+    SELECT __trickle_v
+    FROM changed_values_2) AS __trickle_n(__trickle_v)
+  WHERE __trickle_v IS NULL) OR (a.k) IS NULL));
+
+-- title: a lookup inside NOT IN
+-- changed: a, u, t
+-- state: kept
+SELECT a.k, a.v FROM a WHERE a.k NOT IN (SELECT u.k FROM u WHERE u.w > (SELECT count(*) FROM t WHERE t.k = u.k));
+-- expect state_2, kept of a part
+SELECT t.k AS `__trickle_k0`, count(*) AS __trickle_n, count(1) AS __trickle_c0
+FROM t_after AS t
+GROUP BY t.k;
+-- expect gains_1, computed once: what the changed rows add to each key
+SELECT `__trickle_k0`, sum(__trickle_w) AS __trickle_n, sum(CASE WHEN __trickle_x0 IS NULL THEN 0L ELSE __trickle_w END) AS __trickle_c0
+FROM (
+  SELECT t.k AS `__trickle_k0`, 1 AS __trickle_x0, __trickle_weight AS __trickle_w
+  FROM t_changes AS t)
+GROUP BY `__trickle_k0`;
+-- expect changed_values_2, computed once: the changed values of a subquery
+SELECT DISTINCT *
+FROM (
+  SELECT u.k
+  FROM u_changes AS u
+  WHERE (u.w > (
+    SELECT __trickle_n
+    FROM (
+      SELECT coalesce(sum(__trickle_n), 0) AS __trickle_n, coalesce(sum(__trickle_c0), 0) AS __trickle_c0
+      FROM (
+        SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+        FROM `state_2`
+        UNION ALL
+        SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+        FROM gains_1)
+      WHERE `__trickle_k0` = u.k)))
+  UNION ALL
+  SELECT u.k
+  FROM u_before AS u
+  WHERE (u.w > (
+    SELECT __trickle_n
+    FROM (
+      SELECT coalesce(sum(__trickle_n), 0) AS __trickle_n, coalesce(sum(__trickle_c0), 0) AS __trickle_c0
+      FROM (
+        SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+        FROM `state_2`
+        UNION ALL
+        SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+        FROM gains_1)
+      WHERE `__trickle_k0` = u.k))) AND ((EXISTS (
+    SELECT 1
+    FROM gains_1
+    WHERE `__trickle_k0` = u.k)))
+  UNION ALL
+  SELECT u.k
+  FROM u_before AS u
+  WHERE (u.w > (
+    SELECT __trickle_n
+    FROM (
+      SELECT coalesce(sum(__trickle_n), 0) AS __trickle_n, coalesce(sum(__trickle_c0), 0) AS __trickle_c0
+      FROM (
+        SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+        FROM `state_2`)
+      WHERE `__trickle_k0` = u.k))) AND ((EXISTS (
+    SELECT 1
+    FROM gains_1
+    WHERE `__trickle_k0` = u.k)))) AS __trickle_q(__trickle_v);
+-- expect change
+SELECT a.k, a.v, __trickle_weight AS __trickle_weight
+FROM a_changes AS a
+WHERE (a.k NOT IN (
+  SELECT u.k
+  FROM u_after AS u
+  WHERE u.w > (
+    SELECT __trickle_n
+    FROM (
+      SELECT coalesce(sum(__trickle_n), 0) AS __trickle_n, coalesce(sum(__trickle_c0), 0) AS __trickle_c0
+      FROM (
+        SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+        FROM `state_2`
+        UNION ALL
+        SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+        FROM gains_1)
+      WHERE `__trickle_k0` = u.k))))
+UNION ALL
+SELECT a.k, a.v, CAST(1 AS BIGINT) AS __trickle_weight
+FROM a_before AS a
+WHERE (a.k NOT IN (
+  SELECT u.k
+  FROM u_after AS u
+  WHERE u.w > (
+    SELECT __trickle_n
+    FROM (
+      SELECT coalesce(sum(__trickle_n), 0) AS __trickle_n, coalesce(sum(__trickle_c0), 0) AS __trickle_c0
+      FROM (
+        SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+        FROM `state_2`
+        UNION ALL
+        SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+        FROM gains_1)
+      WHERE `__trickle_k0` = u.k)))) AND (((a.k) IN (
+  SELECT __trickle_v
+  FROM changed_values_2) OR EXISTS (
+  SELECT 1
+  FROM (
+    SELECT __trickle_v
+    FROM changed_values_2) AS __trickle_n(__trickle_v)
+  WHERE __trickle_v IS NULL) OR (a.k) IS NULL))
+UNION ALL
+SELECT a.k, a.v, CAST(-1 AS BIGINT) AS __trickle_weight
+FROM a_before AS a
+WHERE (a.k NOT IN (
+  SELECT u.k
+  FROM u_before AS u
+  WHERE u.w > (
+    SELECT __trickle_n
+    FROM (
+      SELECT coalesce(sum(__trickle_n), 0) AS __trickle_n, coalesce(sum(__trickle_c0), 0) AS __trickle_c0
+      FROM (
+        SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+        FROM `state_2`)
+      WHERE `__trickle_k0` = u.k)))) AND (((a.k) IN (
+  SELECT __trickle_v
+  FROM changed_values_2) OR EXISTS (
+  SELECT 1
+  FROM (
+    SELECT __trickle_v
+    FROM changed_values_2) AS __trickle_n(__trickle_v)
+  WHERE __trickle_v IS NULL) OR (a.k) IS NULL));
+
+-- title: left join
+-- changed: a, b
+-- state: kept
+SELECT a.k, a.v, b.w FROM a LEFT JOIN b ON a.k = b.k;
+-- expect state_1, kept of a part
+SELECT b.k AS `__trickle_k0`, count(*) AS __trickle_n
+FROM b_after AS b
+GROUP BY b.k;
+-- expect gains_1, computed once: what the changed rows add to each key
+SELECT `__trickle_k0`, sum(__trickle_w) AS __trickle_n
+FROM (
+  SELECT b.k AS `__trickle_k0`, __trickle_weight AS __trickle_w
+  FROM b_changes AS b)
+GROUP BY `__trickle_k0`;
+-- expect keys_1, computed once: the keys that came or went
+SELECT d.`__trickle_k0`
+FROM gains_1 AS d LEFT JOIN (
+  SELECT l.`__trickle_k0`, sum(l.__trickle_n) AS __trickle_n
+  FROM `state_1` AS l
+  WHERE EXISTS (
+    SELECT 1
+    FROM gains_1 AS d
+    WHERE d.`__trickle_k0` <=> l.`__trickle_k0`)
+  GROUP BY l.`__trickle_k0`) AS l ON d.`__trickle_k0` <=> l.`__trickle_k0`
+WHERE IF(coalesce(l.__trickle_n, 0) + d.__trickle_n < 0, CAST(raise_error('Kept lines: the rows of a key do not add up') AS BOOLEAN), (coalesce(l.__trickle_n, 0) > 0) <> (coalesce(l.__trickle_n, 0) + d.__trickle_n > 0));
+-- expect change
+SELECT a.k, a.v, b.w, __trickle_weight AS __trickle_weight
+FROM a_changes AS a LEFT JOIN b_after AS b ON a.k = b.k
+UNION ALL
+SELECT a.k, a.v, b.w, __trickle_weight AS __trickle_weight
+FROM a_before AS a JOIN b_changes AS b ON a.k = b.k
+UNION ALL
+SELECT a.k, a.v, b.w, CAST(1 AS BIGINT) AS __trickle_weight
+FROM a_before AS a LEFT JOIN (
+  SELECT *
+  FROM b_after
+  WHERE false) AS b ON a.k = b.k
+WHERE (EXISTS (
+  SELECT 1
+  FROM keys_1
+  WHERE `__trickle_k0` = a.k)) AND (NOT EXISTS (
+  SELECT 1
+  FROM (
+    SELECT `__trickle_k0`
+    FROM (
+      SELECT `__trickle_k0`, __trickle_n
+      FROM `state_1`
+      UNION ALL
+      SELECT `__trickle_k0`, __trickle_n
+      FROM gains_1)
+    GROUP BY `__trickle_k0`
+    HAVING sum(__trickle_n) <> 0)
+  WHERE `__trickle_k0` = a.k))
+UNION ALL
+SELECT a.k, a.v, b.w, CAST(-1 AS BIGINT) AS __trickle_weight
+FROM a_before AS a LEFT JOIN (
+  SELECT *
+  FROM b_after
+  WHERE false) AS b ON a.k = b.k
+WHERE (EXISTS (
+  SELECT 1
+  FROM keys_1
+  WHERE `__trickle_k0` = a.k)) AND (NOT EXISTS (
+  SELECT 1
+  FROM (
+    SELECT `__trickle_k0`
+    FROM (
+      SELECT `__trickle_k0`, __trickle_n
+      FROM `state_1`)
+    GROUP BY `__trickle_k0`
+    HAVING sum(__trickle_n) <> 0)
+  WHERE `__trickle_k0` = a.k));
+
+-- title: left join with a condition of the right side, counted
+-- changed: b
+-- state: kept
+SELECT a.k, count(b.w) AS n FROM a LEFT JOIN b ON a.k = b.k AND b.w <> 2 GROUP BY a.k;
+-- expect state, kept beside the table
+SELECT a.k AS `__trickle_k0`, count(*) AS __trickle_n, count(b.w) AS __trickle_c0
+FROM a_after AS a LEFT JOIN b_after AS b ON a.k = b.k AND b.w <> 2
+GROUP BY a.k;
+-- expect state_1, kept of a part
+SELECT b.k AS `__trickle_k0`, count(*) AS __trickle_n
+FROM b_after AS b
+WHERE (b.w <> 2)
+GROUP BY b.k;
+-- expect gains_2, computed once: what the changed rows add to each key
+SELECT `__trickle_k0`, sum(__trickle_w) AS __trickle_n
+FROM (
+  SELECT b.k AS `__trickle_k0`, __trickle_weight AS __trickle_w
+  FROM b_changes AS b
+  WHERE (b.w <> 2))
+GROUP BY `__trickle_k0`;
+-- expect keys_1, computed once: the keys that came or went
+SELECT d.`__trickle_k0`
+FROM gains_2 AS d LEFT JOIN (
+  SELECT l.`__trickle_k0`, sum(l.__trickle_n) AS __trickle_n
+  FROM `state_1` AS l
+  WHERE EXISTS (
+    SELECT 1
+    FROM gains_2 AS d
+    WHERE d.`__trickle_k0` <=> l.`__trickle_k0`)
+  GROUP BY l.`__trickle_k0`) AS l ON d.`__trickle_k0` <=> l.`__trickle_k0`
+WHERE IF(coalesce(l.__trickle_n, 0) + d.__trickle_n < 0, CAST(raise_error('Kept lines: the rows of a key do not add up') AS BOOLEAN), (coalesce(l.__trickle_n, 0) > 0) <> (coalesce(l.__trickle_n, 0) + d.__trickle_n > 0));
+-- expect gains_3, computed once: what the changed rows add to each group
+SELECT `__trickle_k0`, sum(__trickle_w) AS __trickle_n, sum(CASE WHEN __trickle_x0 IS NULL THEN 0L ELSE __trickle_w END) AS __trickle_c0
+FROM (
+  SELECT a.k AS `__trickle_k0`, b.w AS __trickle_x0, __trickle_weight AS __trickle_w
+  FROM a_after AS a JOIN b_changes AS b ON a.k = b.k AND b.w <> 2
+  UNION ALL
+  SELECT a.k AS `__trickle_k0`, b.w AS __trickle_x0, CAST(1 AS BIGINT) AS __trickle_w
+  FROM a_after AS a LEFT JOIN (
+    SELECT *
+    FROM b_after
+    WHERE false) AS b ON a.k = b.k AND b.w <> 2
+  WHERE (EXISTS (
+    SELECT 1
+    FROM keys_1
+    WHERE `__trickle_k0` = a.k)) AND (NOT EXISTS (
+    SELECT 1
+    FROM (
+      SELECT `__trickle_k0`
+      FROM (
+        SELECT `__trickle_k0`, __trickle_n
+        FROM `state_1`
+        UNION ALL
+        SELECT `__trickle_k0`, __trickle_n
+        FROM gains_2)
+      GROUP BY `__trickle_k0`
+      HAVING sum(__trickle_n) <> 0)
+    WHERE `__trickle_k0` = a.k))
+  UNION ALL
+  SELECT a.k AS `__trickle_k0`, b.w AS __trickle_x0, CAST(-1 AS BIGINT) AS __trickle_w
+  FROM a_after AS a LEFT JOIN (
+    SELECT *
+    FROM b_after
+    WHERE false) AS b ON a.k = b.k AND b.w <> 2
+  WHERE (EXISTS (
+    SELECT 1
+    FROM keys_1
+    WHERE `__trickle_k0` = a.k)) AND (NOT EXISTS (
+    SELECT 1
+    FROM (
+      SELECT `__trickle_k0`
+      FROM (
+        SELECT `__trickle_k0`, __trickle_n
+        FROM `state_1`)
+      GROUP BY `__trickle_k0`
+      HAVING sum(__trickle_n) <> 0)
+    WHERE `__trickle_k0` = a.k)))
+GROUP BY `__trickle_k0`;
+-- expect change
+SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS n
+  FROM (
+    SELECT `__trickle_k0` AS __trickle_i0, __trickle_c0 AS __trickle_i1
+    FROM (
+      SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
+      FROM (
+        SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+        FROM (
+          SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+          FROM (
+            SELECT *
+            FROM state AS l
+            WHERE EXISTS (
+              SELECT 1
+              FROM gains_3 AS d
+              WHERE d.`__trickle_k0` <=> l.`__trickle_k0`))
+          UNION ALL
+          SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+          FROM gains_3))
+      GROUP BY `__trickle_k0`
+      HAVING sum(__trickle_n) <> 0)
+    WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
+UNION ALL
+SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT *
+  FROM published AS __trickle_p
+  WHERE EXISTS (
+    SELECT 1
+    FROM gains_3
+    WHERE `__trickle_k0` <=> __trickle_p.`k`));
+
+-- title: left join that only grew
+-- changed: b+
+-- state: kept
+SELECT a.k, a.v, b.w FROM a LEFT JOIN b ON a.k = b.k;
+-- expect state_1, kept of a part
+SELECT b.k AS `__trickle_k0`, count(*) AS __trickle_n
+FROM b_after AS b
+GROUP BY b.k;
+-- expect gains_1, computed once: what the changed rows add to each key
+SELECT `__trickle_k0`, sum(__trickle_w) AS __trickle_n
+FROM (
+  SELECT b.k AS `__trickle_k0`, __trickle_weight AS __trickle_w
+  FROM b_changes AS b)
+GROUP BY `__trickle_k0`;
+-- expect keys_1, computed once: the keys that came or went
+SELECT d.`__trickle_k0`
+FROM gains_1 AS d LEFT JOIN (
+  SELECT l.`__trickle_k0`, sum(l.__trickle_n) AS __trickle_n
+  FROM `state_1` AS l
+  WHERE EXISTS (
+    SELECT 1
+    FROM gains_1 AS d
+    WHERE d.`__trickle_k0` <=> l.`__trickle_k0`)
+  GROUP BY l.`__trickle_k0`) AS l ON d.`__trickle_k0` <=> l.`__trickle_k0`
+WHERE IF(coalesce(l.__trickle_n, 0) + d.__trickle_n < 0, CAST(raise_error('Kept lines: the rows of a key do not add up') AS BOOLEAN), (coalesce(l.__trickle_n, 0) > 0) <> (coalesce(l.__trickle_n, 0) + d.__trickle_n > 0));
+-- expect change
+SELECT a.k, a.v, b.w, __trickle_weight AS __trickle_weight
+FROM a_after AS a JOIN b_changes AS b ON a.k = b.k
+UNION ALL
+SELECT a.k, a.v, b.w, CAST(1 AS BIGINT) AS __trickle_weight
+FROM a_after AS a LEFT JOIN (
+  SELECT *
+  FROM b_after
+  WHERE false) AS b ON a.k = b.k
+WHERE (EXISTS (
+  SELECT 1
+  FROM keys_1
+  WHERE `__trickle_k0` = a.k)) AND (NOT EXISTS (
+  SELECT 1
+  FROM (
+    SELECT `__trickle_k0`
+    FROM (
+      SELECT `__trickle_k0`, __trickle_n
+      FROM `state_1`
+      UNION ALL
+      SELECT `__trickle_k0`, __trickle_n
+      FROM gains_1)
+    GROUP BY `__trickle_k0`
+    HAVING sum(__trickle_n) <> 0)
+  WHERE `__trickle_k0` = a.k))
+UNION ALL
+SELECT a.k, a.v, b.w, CAST(-1 AS BIGINT) AS __trickle_weight
+FROM a_after AS a LEFT JOIN (
+  SELECT *
+  FROM b_after
+  WHERE false) AS b ON a.k = b.k
+WHERE (EXISTS (
+  SELECT 1
+  FROM keys_1
+  WHERE `__trickle_k0` = a.k)) AND (NOT EXISTS (
+  SELECT 1
+  FROM (
+    SELECT `__trickle_k0`
+    FROM (
+      SELECT `__trickle_k0`, __trickle_n
+      FROM `state_1`)
+    GROUP BY `__trickle_k0`
+    HAVING sum(__trickle_n) <> 0)
+  WHERE `__trickle_k0` = a.k));
+
+-- title: left join behind a join
+-- changed: a, b, u
+-- state: kept
+SELECT a.v, b.w, u.k FROM a JOIN b ON a.k = b.k LEFT JOIN u ON u.k = b.w;
+-- expect state_2, kept of a part
+SELECT u.k AS `__trickle_k0`, count(*) AS __trickle_n
+FROM u_after AS u
+GROUP BY u.k;
+-- expect gains_1, computed once: what the changed rows add to each key
+SELECT `__trickle_k0`, sum(__trickle_w) AS __trickle_n
+FROM (
+  SELECT u.k AS `__trickle_k0`, __trickle_weight AS __trickle_w
+  FROM u_changes AS u)
+GROUP BY `__trickle_k0`;
+-- expect keys_1, computed once: the keys that came or went
+SELECT d.`__trickle_k0`
+FROM gains_1 AS d LEFT JOIN (
+  SELECT l.`__trickle_k0`, sum(l.__trickle_n) AS __trickle_n
+  FROM `state_2` AS l
+  WHERE EXISTS (
+    SELECT 1
+    FROM gains_1 AS d
+    WHERE d.`__trickle_k0` <=> l.`__trickle_k0`)
+  GROUP BY l.`__trickle_k0`) AS l ON d.`__trickle_k0` <=> l.`__trickle_k0`
+WHERE IF(coalesce(l.__trickle_n, 0) + d.__trickle_n < 0, CAST(raise_error('Kept lines: the rows of a key do not add up') AS BOOLEAN), (coalesce(l.__trickle_n, 0) > 0) <> (coalesce(l.__trickle_n, 0) + d.__trickle_n > 0));
+-- expect change
+SELECT a.v, b.w, u.k, __trickle_weight AS __trickle_weight
+FROM a_changes AS a JOIN b_after AS b ON a.k = b.k LEFT JOIN u_after AS u ON u.k = b.w
+UNION ALL
+SELECT a.v, b.w, u.k, __trickle_weight AS __trickle_weight
+FROM a_before AS a JOIN b_changes AS b ON a.k = b.k LEFT JOIN u_after AS u ON u.k = b.w
+UNION ALL
+SELECT a.v, b.w, u.k, __trickle_weight AS __trickle_weight
+FROM a_before AS a JOIN b_before AS b ON a.k = b.k JOIN u_changes AS u ON u.k = b.w
+UNION ALL
+SELECT a.v, b.w, u.k, CAST(1 AS BIGINT) AS __trickle_weight
+FROM a_before AS a JOIN b_before AS b ON a.k = b.k LEFT JOIN (
+  SELECT *
+  FROM u_after
+  WHERE false) AS u ON u.k = b.w
+WHERE (EXISTS (
+  SELECT 1
+  FROM keys_1
+  WHERE `__trickle_k0` = b.w)) AND (NOT EXISTS (
+  SELECT 1
+  FROM (
+    SELECT `__trickle_k0`
+    FROM (
+      SELECT `__trickle_k0`, __trickle_n
+      FROM `state_2`
+      UNION ALL
+      SELECT `__trickle_k0`, __trickle_n
+      FROM gains_1)
+    GROUP BY `__trickle_k0`
+    HAVING sum(__trickle_n) <> 0)
+  WHERE `__trickle_k0` = b.w))
+UNION ALL
+SELECT a.v, b.w, u.k, CAST(-1 AS BIGINT) AS __trickle_weight
+FROM a_before AS a JOIN b_before AS b ON a.k = b.k LEFT JOIN (
+  SELECT *
+  FROM u_after
+  WHERE false) AS u ON u.k = b.w
+WHERE (EXISTS (
+  SELECT 1
+  FROM keys_1
+  WHERE `__trickle_k0` = b.w)) AND (NOT EXISTS (
+  SELECT 1
+  FROM (
+    SELECT `__trickle_k0`
+    FROM (
+      SELECT `__trickle_k0`, __trickle_n
+      FROM `state_2`)
+    GROUP BY `__trickle_k0`
+    HAVING sum(__trickle_n) <> 0)
+  WHERE `__trickle_k0` = b.w));
+
+-- title: a left join after another
+-- changed: b, u
+-- state: kept
+SELECT a.v, b.w, u.k FROM a LEFT JOIN b ON a.k = b.k LEFT JOIN u ON a.v = u.k;
+-- expect state_1, kept of a part
+SELECT b.k AS `__trickle_k0`, count(*) AS __trickle_n
+FROM b_after AS b
+GROUP BY b.k;
+-- expect state_2, kept of a part
+SELECT u.k AS `__trickle_k0`, count(*) AS __trickle_n
+FROM u_after AS u
+GROUP BY u.k;
+-- expect gains_1, computed once: what the changed rows add to each key
+SELECT `__trickle_k0`, sum(__trickle_w) AS __trickle_n
+FROM (
+  SELECT b.k AS `__trickle_k0`, __trickle_weight AS __trickle_w
+  FROM b_changes AS b)
+GROUP BY `__trickle_k0`;
+-- expect keys_1, computed once: the keys that came or went
+SELECT d.`__trickle_k0`
+FROM gains_1 AS d LEFT JOIN (
+  SELECT l.`__trickle_k0`, sum(l.__trickle_n) AS __trickle_n
+  FROM `state_1` AS l
+  WHERE EXISTS (
+    SELECT 1
+    FROM gains_1 AS d
+    WHERE d.`__trickle_k0` <=> l.`__trickle_k0`)
+  GROUP BY l.`__trickle_k0`) AS l ON d.`__trickle_k0` <=> l.`__trickle_k0`
+WHERE IF(coalesce(l.__trickle_n, 0) + d.__trickle_n < 0, CAST(raise_error('Kept lines: the rows of a key do not add up') AS BOOLEAN), (coalesce(l.__trickle_n, 0) > 0) <> (coalesce(l.__trickle_n, 0) + d.__trickle_n > 0));
+-- expect gains_2, computed once: what the changed rows add to each key
+SELECT `__trickle_k0`, sum(__trickle_w) AS __trickle_n
+FROM (
+  SELECT u.k AS `__trickle_k0`, __trickle_weight AS __trickle_w
+  FROM u_changes AS u)
+GROUP BY `__trickle_k0`;
+-- expect keys_2, computed once: the keys that came or went
+SELECT d.`__trickle_k0`
+FROM gains_2 AS d LEFT JOIN (
+  SELECT l.`__trickle_k0`, sum(l.__trickle_n) AS __trickle_n
+  FROM `state_2` AS l
+  WHERE EXISTS (
+    SELECT 1
+    FROM gains_2 AS d
+    WHERE d.`__trickle_k0` <=> l.`__trickle_k0`)
+  GROUP BY l.`__trickle_k0`) AS l ON d.`__trickle_k0` <=> l.`__trickle_k0`
+WHERE IF(coalesce(l.__trickle_n, 0) + d.__trickle_n < 0, CAST(raise_error('Kept lines: the rows of a key do not add up') AS BOOLEAN), (coalesce(l.__trickle_n, 0) > 0) <> (coalesce(l.__trickle_n, 0) + d.__trickle_n > 0));
+-- expect change
+SELECT a.v, b.w, u.k, __trickle_weight AS __trickle_weight
+FROM a_after AS a JOIN b_changes AS b ON a.k = b.k LEFT JOIN u_after AS u ON a.v = u.k
+UNION ALL
+SELECT a.v, b.w, u.k, CAST(1 AS BIGINT) AS __trickle_weight
+FROM a_after AS a LEFT JOIN (
+  SELECT *
+  FROM b_after
+  WHERE false) AS b ON a.k = b.k LEFT JOIN u_after AS u ON a.v = u.k
+WHERE (EXISTS (
+  SELECT 1
+  FROM keys_1
+  WHERE `__trickle_k0` = a.k)) AND (NOT EXISTS (
+  SELECT 1
+  FROM (
+    SELECT `__trickle_k0`
+    FROM (
+      SELECT `__trickle_k0`, __trickle_n
+      FROM `state_1`
+      UNION ALL
+      SELECT `__trickle_k0`, __trickle_n
+      FROM gains_1)
+    GROUP BY `__trickle_k0`
+    HAVING sum(__trickle_n) <> 0)
+  WHERE `__trickle_k0` = a.k))
+UNION ALL
+SELECT a.v, b.w, u.k, CAST(-1 AS BIGINT) AS __trickle_weight
+FROM a_after AS a LEFT JOIN (
+  SELECT *
+  FROM b_after
+  WHERE false) AS b ON a.k = b.k LEFT JOIN u_after AS u ON a.v = u.k
+WHERE (EXISTS (
+  SELECT 1
+  FROM keys_1
+  WHERE `__trickle_k0` = a.k)) AND (NOT EXISTS (
+  SELECT 1
+  FROM (
+    SELECT `__trickle_k0`
+    FROM (
+      SELECT `__trickle_k0`, __trickle_n
+      FROM `state_1`)
+    GROUP BY `__trickle_k0`
+    HAVING sum(__trickle_n) <> 0)
+  WHERE `__trickle_k0` = a.k))
+UNION ALL
+SELECT a.v, b.w, u.k, __trickle_weight AS __trickle_weight
+FROM a_after AS a LEFT JOIN b_before AS b ON a.k = b.k JOIN u_changes AS u ON a.v = u.k
+UNION ALL
+SELECT a.v, b.w, u.k, CAST(1 AS BIGINT) AS __trickle_weight
+FROM a_after AS a LEFT JOIN b_before AS b ON a.k = b.k LEFT JOIN (
+  SELECT *
+  FROM u_after
+  WHERE false) AS u ON a.v = u.k
+WHERE (EXISTS (
+  SELECT 1
+  FROM keys_2
+  WHERE `__trickle_k0` = a.v)) AND (NOT EXISTS (
+  SELECT 1
+  FROM (
+    SELECT `__trickle_k0`
+    FROM (
+      SELECT `__trickle_k0`, __trickle_n
+      FROM `state_2`
+      UNION ALL
+      SELECT `__trickle_k0`, __trickle_n
+      FROM gains_2)
+    GROUP BY `__trickle_k0`
+    HAVING sum(__trickle_n) <> 0)
+  WHERE `__trickle_k0` = a.v))
+UNION ALL
+SELECT a.v, b.w, u.k, CAST(-1 AS BIGINT) AS __trickle_weight
+FROM a_after AS a LEFT JOIN b_before AS b ON a.k = b.k LEFT JOIN (
+  SELECT *
+  FROM u_after
+  WHERE false) AS u ON a.v = u.k
+WHERE (EXISTS (
+  SELECT 1
+  FROM keys_2
+  WHERE `__trickle_k0` = a.v)) AND (NOT EXISTS (
+  SELECT 1
+  FROM (
+    SELECT `__trickle_k0`
+    FROM (
+      SELECT `__trickle_k0`, __trickle_n
+      FROM `state_2`)
+    GROUP BY `__trickle_k0`
+    HAVING sum(__trickle_n) <> 0)
+  WHERE `__trickle_k0` = a.v));
+
+-- title: full join
+-- changed: a, b
+-- state: kept
+SELECT a.k, a.v, b.k AS bk, b.w FROM a FULL JOIN b ON a.k = b.k;
+-- expect state_1, kept of a part
+SELECT b.k AS `__trickle_k0`, count(*) AS __trickle_n
+FROM b_after AS b
+GROUP BY b.k;
+-- expect gains_1, computed once: what the changed rows add to each key
+SELECT `__trickle_k0`, sum(__trickle_w) AS __trickle_n
+FROM (
+  SELECT b.k AS `__trickle_k0`, __trickle_weight AS __trickle_w
+  FROM b_changes AS b)
+GROUP BY `__trickle_k0`;
+-- expect keys_1, computed once: the keys that came or went
+SELECT d.`__trickle_k0`
+FROM gains_1 AS d LEFT JOIN (
+  SELECT l.`__trickle_k0`, sum(l.__trickle_n) AS __trickle_n
+  FROM `state_1` AS l
+  WHERE EXISTS (
+    SELECT 1
+    FROM gains_1 AS d
+    WHERE d.`__trickle_k0` <=> l.`__trickle_k0`)
+  GROUP BY l.`__trickle_k0`) AS l ON d.`__trickle_k0` <=> l.`__trickle_k0`
+WHERE IF(coalesce(l.__trickle_n, 0) + d.__trickle_n < 0, CAST(raise_error('Kept lines: the rows of a key do not add up') AS BOOLEAN), (coalesce(l.__trickle_n, 0) > 0) <> (coalesce(l.__trickle_n, 0) + d.__trickle_n > 0));
+-- expect change
+SELECT a.k, a.v, b.k AS bk, b.w, __trickle_weight AS __trickle_weight
+FROM a_changes AS a LEFT JOIN b_after AS b ON a.k = b.k
+UNION ALL
+SELECT a.k, a.v, b.k AS bk, b.w, __trickle_weight AS __trickle_weight
+FROM a_before AS a JOIN b_changes AS b ON a.k = b.k
+UNION ALL
+SELECT a.k, a.v, b.k AS bk, b.w, CAST(1 AS BIGINT) AS __trickle_weight
+FROM a_before AS a LEFT JOIN (
+  SELECT *
+  FROM b_after
+  WHERE false) AS b ON a.k = b.k
+WHERE (EXISTS (
+  SELECT 1
+  FROM keys_1
+  WHERE `__trickle_k0` = a.k)) AND (NOT EXISTS (
+  SELECT 1
+  FROM (
+    SELECT `__trickle_k0`
+    FROM (
+      SELECT `__trickle_k0`, __trickle_n
+      FROM `state_1`
+      UNION ALL
+      SELECT `__trickle_k0`, __trickle_n
+      FROM gains_1)
+    GROUP BY `__trickle_k0`
+    HAVING sum(__trickle_n) <> 0)
+  WHERE `__trickle_k0` = a.k))
+UNION ALL
+SELECT a.k, a.v, b.k AS bk, b.w, CAST(-1 AS BIGINT) AS __trickle_weight
+FROM a_before AS a LEFT JOIN (
+  SELECT *
+  FROM b_after
+  WHERE false) AS b ON a.k = b.k
+WHERE (EXISTS (
+  SELECT 1
+  FROM keys_1
+  WHERE `__trickle_k0` = a.k)) AND (NOT EXISTS (
+  SELECT 1
+  FROM (
+    SELECT `__trickle_k0`
+    FROM (
+      SELECT `__trickle_k0`, __trickle_n
+      FROM `state_1`)
+    GROUP BY `__trickle_k0`
+    HAVING sum(__trickle_n) <> 0)
+  WHERE `__trickle_k0` = a.k))
+UNION ALL
+SELECT a.k, a.v, b.k AS bk, b.w, __trickle_weight AS __trickle_weight
+FROM (
+  SELECT *
+  FROM a_after
+  WHERE false) AS a RIGHT JOIN b_changes AS b ON false
+WHERE (NOT EXISTS (
+  SELECT 1
+  FROM a_after AS a
+  WHERE (a.k = b.k)))
+UNION ALL
+SELECT a.k, a.v, b.k AS bk, b.w, CAST(1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT *
+  FROM a_after
+  WHERE false) AS a RIGHT JOIN b_before AS b ON false
+WHERE (EXISTS (
+  SELECT 1
+  FROM a_changes AS a
+  WHERE (a.k = b.k))) AND (NOT EXISTS (
+  SELECT 1
+  FROM a_after AS a
+  WHERE (a.k = b.k)))
+UNION ALL
+SELECT a.k, a.v, b.k AS bk, b.w, CAST(-1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT *
+  FROM a_after
+  WHERE false) AS a RIGHT JOIN b_before AS b ON false
+WHERE (EXISTS (
+  SELECT 1
+  FROM a_changes AS a
+  WHERE (a.k = b.k))) AND (NOT EXISTS (
+  SELECT 1
+  FROM a_before AS a
+  WHERE (a.k = b.k)));
+
+-- title: a left join on a column of the left side too has no lookup
+-- changed: b
+-- state: kept
+SELECT a.k, b.w FROM a LEFT JOIN b ON a.k = b.k AND a.v > 0;
+-- expect no state
+
+-- title: keys without an equality have no lookup
+-- changed: b
+-- state: kept
+SELECT a.k FROM a WHERE EXISTS (SELECT 1 FROM b WHERE b.k = a.k AND b.w <> a.v);
+-- expect no state
+
+-- title: a minimum per key has no lookup
+-- changed: b
+-- state: kept
+SELECT a.k FROM a WHERE a.v = (SELECT min(b.w) FROM b WHERE b.k = a.k);
+-- expect no state
