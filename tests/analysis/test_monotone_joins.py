@@ -157,7 +157,9 @@ def test_exists_and_in_are_not_monotone_when_negated_or_used_as_a_value(conditio
     "column", ["EXISTS (SELECT 1 FROM b)", "x IN (SELECT x FROM b)", "NOT EXISTS (SELECT 1 FROM b)"]
 )
 def test_a_truth_value_in_a_column_is_not_monotone(column):
-    assert signs(f"SELECT x, {column} AS f FROM a") == "b- a+" if column.startswith("(") else "a+ b-"
+    text = f"SELECT x, {column} AS f FROM a"
+    assert sorted(signs(text).split()) == ["a+", "b-"]
+    assert because(text, "b")
 
 
 @pytest.mark.parametrize(
