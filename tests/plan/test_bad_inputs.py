@@ -3,8 +3,11 @@
 # ruff: noqa: E501  a message is read best as it is printed
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from airflow_trickle.analysis.cycles import SEE
 from tests.yaml_files import messages, planned
 
 HEAD = "pipeline: p\nsources: [edges, blocked]\n"
@@ -16,7 +19,13 @@ def project(head: str, tables: dict[str, str]) -> str:
     return f"{head}stream_tables:\n{lines}"
 
 
-UNSAFE = "Read only tables outside of the cycle there, or set allow_circular: unsafe to try it up to max_fixpoint_iterations."
+UNSAFE = "Read only tables outside of the cycle there, or set allow_circular: unsafe to try it up to max_fixpoint_iterations, with refresh_mode: DIFFERENTIAL or AUTO for each of its tables. See docs/analysis.md, section Cycles."
+
+
+def test_the_page_that_hints_name_has_that_section():
+    assert SEE == "See docs/analysis.md, section Cycles."
+    page = Path(__file__).parents[2] / "docs" / "analysis.md"
+    assert "\n## Cycles\n" in page.read_text()
 
 
 def not_monotone(table: str, read: str, path: str, because: str) -> str:
@@ -32,13 +41,14 @@ CASES = {
             HEAD, {"a": "SELECT x FROM edges UNION SELECT x FROM b", "b": "SELECT x FROM c", "c": "SELECT x FROM a"}
         ),
         "p.yaml:5:52: stream table 'a' is part of a cycle: a -> b -> c -> a. Cycles are not allowed in this pipeline. If "
-        "the tables are meant to define each other, set allow_circular: true in the pipeline; if not, take one of these "
-        "reads out.",
+        "the tables are meant to define each other, set allow_circular: true in the pipeline, and for each of them "
+        "refresh_mode: DIFFERENTIAL or AUTO; if not, take one of these reads out. See docs/analysis.md, section Cycles.",
     ),
     "a table that reads itself": (
         project(HEAD, {"a": "SELECT x FROM edges UNION SELECT x FROM a"}),
         "p.yaml:5:52: stream table 'a' reads itself: a -> a. Cycles are not allowed in this pipeline. If the tables are "
-        "meant to define each other, set allow_circular: true in the pipeline; if not, take one of these reads out.",
+        "meant to define each other, set allow_circular: true in the pipeline, and for each of them refresh_mode: "
+        "DIFFERENTIAL or AUTO; if not, take one of these reads out. See docs/analysis.md, section Cycles.",
     ),
     "EXCEPT inside a cycle": (
         project(ALLOWED, {"a": "SELECT x FROM edges EXCEPT SELECT x FROM b", "b": "SELECT x FROM a"}),
@@ -102,12 +112,14 @@ CASES = {
         f"{ALLOWED}stream_tables:\n  a: {{query: SELECT x FROM edges UNION SELECT x FROM b, refresh_mode: FULL}}\n"
         "  b: {query: SELECT x FROM a}\n",
         "p.yaml:5:3: stream table 'a' is part of the cycle a -> b -> a and has refresh_mode: FULL, but the tables of a "
-        "cycle are refreshed from changes only. Set refresh_mode: DIFFERENTIAL, or leave it out.",
+        "cycle are refreshed from changes only. Set refresh_mode: DIFFERENTIAL, or leave it out. See docs/analysis.md, section "
+        "Cycles.",
     ),
     "a query in a cycle that cannot be refreshed from changes": (
         project(ALLOWED, {"a": "SELECT x, rand() AS r FROM edges UNION SELECT x, r FROM a"}),
         "p.yaml:6:22: stream table 'a' is part of the cycle a -> a, and the tables of a cycle are refreshed from changes "
-        "only, but rand() answers differently on every run. Take that out of its query.",
+        "only, but rand() answers differently on every run. Take that out of its query, so that refresh_mode: "
+        "DIFFERENTIAL is possible. See docs/analysis.md, section Cycles.",
     ),
     "the older check of a cycle, where any operator counts": (
         project(
@@ -119,7 +131,7 @@ CASES = {
         ),
         "p.yaml:7:60: stream table 'a' is part of the cycle a -> b -> a, but its query has an operator that is not "
         "monotone; of what it reads there: it is inside NOT EXISTS. With stratified_cycle_validation: true (the default) "
-        "only reads inside the cycle count.",
+        "only reads inside the cycle count. See docs/analysis.md, section Cycles.",
     ),
     "a mode that is none": (
         f"{HEAD}stream_tables:\n  a: {{query: SELECT x FROM edges, refresh_mode: INCREMENTAL}}\n",

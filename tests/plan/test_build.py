@@ -232,7 +232,8 @@ EXPECTED = [
     "Did you mean FULL?",
     "k_cycle.yaml:3:28: stream table 'k' is part of a cycle: k -> l -> k. "
     "Cycles are not allowed in this pipeline. If the tables are meant to define each other, set allow_circular: true "
-    "in the pipeline; if not, take one of these reads out.",
+    "in the pipeline, and for each of them refresh_mode: DIFFERENTIAL or AUTO; if not, take one of these reads out. "
+    "See docs/analysis.md, section Cycles.",
     "l_mode.yaml:3:21: stream table 'm': refresh_mode: DIFFERENTIAL is not possible, because rand() answers "
     "differently on every run. Take that out of the query, or set refresh_mode: AUTO or FULL.",
     "sub/z.sql:3:13: stream table 'z': the query does not parse: something is missing at '='. Correct the SQL there.",
