@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -259,6 +259,20 @@ def read_history(
     return [{**row, "phases": _phases(row["phases"])} for row in shown]
 
 
+def skipped_strata_of(lake: Lakehouse, tick_ids: Collection[str]) -> dict[str, tuple[int, ...]]:
+    """The strata that some ticks passed over, by tick; of ticks that are no longer known nothing."""
+    columns = ticks.c
+    found: dict[str, tuple[int, ...]] = {}
+    wanted = sorted(set(tick_ids))
+    with lake.database.reading() as connection:
+        for start in range(0, len(wanted), 500):
+            query = select(columns.tick_id, columns.skipped_strata).where(
+                columns.catalog == lake.name, columns.tick_id.in_(wanted[start : start + 500])
+            )
+            found |= {row.tick_id: tuple(json.loads(row.skipped_strata or "[]")) for row in connection.execute(query)}
+    return found
+
+
 def _phases(text: str | None) -> dict[str, float]:
     return json.loads(text) if text else {}
 
@@ -316,6 +330,8 @@ class TickRecord:
     effective_at: datetime
     #: The tables that rest in it.
     not_due: tuple[str, ...] = ()
+    #: The strata that it passed over.
+    skipped_strata: tuple[int, ...] = ()
 
 
 def read_tick(connection: Connection, lake: Lakehouse, tick_id: str) -> TickRecord | None:
@@ -346,6 +362,7 @@ def _tick(row: RowMapping | None) -> TickRecord | None:
         as_of=clock.moment_of(row["as_of"]) if row["as_of"] else None,
         effective_at=clock.moment_of(row["effective_at"]),
         not_due=tuple(json.loads(row["not_due"])) if row["not_due"] else (),
+        skipped_strata=tuple(json.loads(row["skipped_strata"])) if row["skipped_strata"] else (),
     )
 
 
@@ -361,6 +378,7 @@ def write_tick(connection: Connection, lake: Lakehouse, record: TickRecord) -> N
             as_of=clock.text_of(record.as_of) if record.as_of else None,
             effective_at=clock.text_of(record.effective_at),
             not_due=json.dumps(record.not_due) if record.not_due else None,
+            skipped_strata=json.dumps(record.skipped_strata) if record.skipped_strata else None,
             created_at=clock.text_of(clock.now()),
         )
     )
