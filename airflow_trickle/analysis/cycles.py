@@ -18,7 +18,6 @@ from airflow_trickle.definition.words import listed
 from airflow_trickle.errors import Position, Problem
 from airflow_trickle.identifiers import fold
 
-
 #: The last words of what is said of a cycle that is refused.
 SEE = "See docs/analysis.md, section Cycles."
 

@@ -11,6 +11,8 @@ from rich.text import Text
 from airflow_trickle.cli.ahead import notes_of, print_notes
 from airflow_trickle.cli.cycles import NO_STATE, states_of_cycles
 from airflow_trickle.cli.explaining import explain_delta
+from airflow_trickle.cli.group_states import moment_text, print_states, with_states
+from airflow_trickle.cli.mutual_groups import kept_group, kept_lines, state_lines
 from airflow_trickle.cli.opening import (
     NoPipeline,
     PathArgument,
@@ -63,6 +65,11 @@ def explain(
     project = planned(path)
     identifiers = [each.identifier for plan in project.plans for each in plan.tables]
     identifier = matching(identifiers, table)
+    kept = kept_group(project, identifier or table)
+    if identifier is None and kept is not None and not delta:
+        _print_kept(kept, path, project, as_json=as_json)
+        _end(project, as_json=as_json)
+        return
     if identifier is None:
         _refuse(unknown_table(table, path, identifiers, project), project.problems, as_json=as_json)
     if delta:
@@ -73,12 +80,23 @@ def explain(
             _blank_line(project)
     elif as_json:
         notes = notes_of(project, [identifier])
-        print_json({**explain_table_json(project, identifier), "notes": notes, "errors": _errors(project.problems)})
+        told = {**explain_table_json(project, identifier), "mutual_group": kept}
+        print_json({**told, "notes": notes, "errors": _errors(project.problems)})
     else:
         _print_lines(explain_table_text(project, identifier))
+        _print_lines(state_lines(kept) if kept is not None else [])
         _blank_line(project)
         print_notes(notes_of(project, [identifier]))
     _end(project, as_json=as_json)
+
+
+def _print_kept(kept: dict[str, Any], path: Path, project: PlannedProject, *, as_json: bool) -> None:
+    """Tell of a mutual recursion that only the catalog knows."""
+    if as_json:
+        print_json({"mutual_group": kept, "errors": _errors(project.problems)})
+        return
+    _print_lines(kept_lines(kept, str(path)))
+    _blank_line(project)
 
 
 def strata(path: PathArgument = Path("dags"), as_json: AsJson = False) -> None:
@@ -157,24 +175,34 @@ def _scc_row(part: dict[str, Any]) -> tuple[Any, ...]:
 
 
 def groups(path: PathArgument = Path("dags"), as_json: AsJson = False) -> None:
-    """Show the consistency groups: the tables of diamonds."""
+    """Show the consistency groups: the tables of diamonds.
+
+    The epoch counts the commits of a group that changed a table. All times are UTC.
+    """
     from airflow_trickle.plan.overview import groups_overview
 
     project = planned(path)
-    found = groups_overview(project)
+    found, unanswered = with_states(project, groups_overview(project))
     if as_json:
-        print_json({"groups": found, "errors": _errors(project.problems)})
+        print_json({"groups": found, "catalog_errors": unanswered, "errors": _errors(project.problems)})
     elif found:
-        columns = ["group", "pipeline", "atomic", "policy", "schedule", "paths meet in", "tables"]
-        print_table(out, columns, (row for each in found for row in _group_rows(each)))
+        print_table(out, _GROUP_COLUMNS, (row for each in found for row in _group_rows(each)))
         for each in found:
             if not each["atomic"]:
                 out.print(f"Group {each['id']} is published {each['published']}: {each['not_atomic_because']}.")
+        print_states(found)
+        for message in unanswered:
+            out.print(Text(f"note: it is not known how groups stand: {message}", "yellow"))
         _blank_line(project)
     elif project.plans:
         out.print("There are no diamonds: no two paths from one table meet again.")
         _blank_line(project)
     _end(project, as_json=as_json)
+
+
+_GROUP_COLUMNS = [
+    *("group", "pipeline", "atomic", "policy", "schedule", "epoch", "last commit", "paths meet in", "tables")
+]
 
 
 def decompose(table: TableArgument, path: PathArgument = Path("dags"), as_json: AsJson = False) -> None:
@@ -245,7 +273,7 @@ def _group_rows(group: dict[str, Any]) -> list[tuple[Any, ...]]:
     meet = group["convergence_points"]
     if not group["parts"]:
         tables = ", ".join(group["members"])
-        return [(group["id"], None, _yes_or_no(False, bad="no"), None, None, ", ".join(meet), tables)]
+        return [(group["id"], None, _yes_or_no(False, bad="no"), *[None] * 4, ", ".join(meet), tables)]
     return [
         (
             group["id"],
@@ -253,6 +281,8 @@ def _group_rows(group: dict[str, Any]) -> list[tuple[Any, ...]]:
             _yes_or_no(part["atomic"], bad="no"),
             part["schedule_policy"],
             (part["schedule"] or "by hand") if part["atomic"] else None,
+            part["epoch"],
+            moment_text(part["last_commit_at"]),
             ", ".join(name for name in meet if name in part["members"]) or None,
             ", ".join(part["members"]),
         )

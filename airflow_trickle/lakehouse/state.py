@@ -113,6 +113,26 @@ def read_status(lake: Lakehouse, identifiers: list[str] | None = None) -> dict[s
     return {name: _status(row) for name, row in rows.items()}
 
 
+def state_of(status: TableStatus) -> dict[str, Any]:
+    """What `TableState` tells of a status; the rest follows from the plan."""
+    return {
+        "pipeline": status.pipeline,
+        "status": status.status,
+        "mode": status.mode,
+        "epoch": status.epoch,
+        "group": status.group_name,
+        "group_epoch": status.group_epoch,
+        "snapshot_id": status.snapshot_id,
+        "tick_id": status.tick_id,
+        "effective_at": status.effective_at,
+        "refreshed_at": status.refreshed_at,
+        "changed_at": status.changed_at,
+        "last_fixpoint_iterations": status.last_iterations,
+        "converged_at": status.converged_at,
+        "error": status.error,
+    }
+
+
 def lock_status(lake: Lakehouse, connection: Connection, identifiers: list[str]) -> list[TableStatus]:
     """The status of some stream tables as a transaction sees it; nobody else changes it until that ends."""
     # One after the other in Python's order, as all do who write several: the database may sort names otherwise.
