@@ -31,6 +31,7 @@ from airflow_trickle.cli.tables import print_table
 if TYPE_CHECKING:
     from airflow_trickle.errors import Problem
     from airflow_trickle.plan.build import PlannedProject
+    from airflow_trickle.plan.decomposition import DecomposedTable
 
 #: What to look at first among the lines of an explanation.
 _NOTABLE = r"^ +(NON_MONOTONE|warning|not yet)(?=:|  )|-- only in full: .*"
@@ -205,17 +206,36 @@ _GROUP_COLUMNS = [
 ]
 
 
-def decompose(table: TableArgument, path: PathArgument = Path("dags"), as_json: AsJson = False) -> None:
-    """Show what becomes of a query with mutual recursion."""
+def decompose(
+    table: Annotated[
+        str | None, typer.Argument(metavar="TABLE", help="A stream table; with its namespace if need be.")
+    ] = None,
+    path: PathArgument = Path("dags"),
+    query: Annotated[
+        str | None, typer.Option("--query", metavar="SQL", help="This query instead of that of a table.")
+    ] = None,
+    query_file: Annotated[
+        Path | None, typer.Option("--query-file", metavar="FILE", help="The query in this file.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show what becomes of a query with mutual recursion, and judge the cycle.
+
+    With --query or --query-file, TABLE is the name of the table that it would define (by default `result`), and what
+    it reads is taken for sources. Exit code 1 if it would be refused.
+    """
+    from airflow_trickle.plan.decomposition import decomposition_of_query
+
+    if query is not None or query_file is not None:
+        text, file = _query_of(query, query_file)
+        _print_decomposition(decomposition_of_query(text, table or "result", file), (), as_json=as_json)
+        return
+    if table is None:
+        raise typer.BadParameter("name a stream table, or give --query or --query-file.", param_hint="TABLE")
     if not path.exists():
         raise NoPipeline(f"There is no file or folder '{path}'. Name a pipeline's YAML file or its folder.")
     from airflow_trickle.definition.load import load_project
-    from airflow_trickle.plan.decomposition import (
-        declared_tables,
-        decomposition_json,
-        decomposition_of,
-        decomposition_text,
-    )
+    from airflow_trickle.plan.decomposition import declared_tables, decomposition_of
 
     project = load_project(path)
     identifier = matching(declared_tables(project), table)
@@ -223,7 +243,27 @@ def decompose(table: TableArgument, path: PathArgument = Path("dags"), as_json: 
     if told is None:
         near = did_you_mean(table, declared_tables(project))
         _refuse(f"There is no stream table '{table}' in '{path}'.{near}", project.problems, as_json=as_json)
-    problems = (*told.problems, *project.problems)
+    _print_decomposition(told, project.problems, as_json=as_json)
+
+
+def _query_of(query: str | None, query_file: Path | None) -> tuple[str, str]:
+    """The query that was given, and what places in it begin with."""
+    if query is not None and query_file is not None:
+        raise typer.BadParameter("give one of --query and --query-file, not both.", param_hint="--query")
+    if query is not None:
+        return query, "--query"
+    assert query_file is not None  # noqa: S101 - one of them is given
+    try:
+        return query_file.read_text(encoding="utf-8"), str(query_file)
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise NoPipeline(f"The query file '{query_file}' cannot be read: {reason}.") from error
+
+
+def _print_decomposition(told: DecomposedTable, others: tuple[Problem, ...], *, as_json: bool) -> None:
+    from airflow_trickle.plan.decomposition import decomposition_json, decomposition_text
+
+    problems = tuple(dict.fromkeys((*told.problems, *others)))
     if as_json:
         print_json({**decomposition_json(told), "errors": _errors(problems)})
     else:

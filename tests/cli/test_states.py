@@ -78,7 +78,7 @@ def columns(text: str) -> list[list[str]]:
 
 
 def test_status_tells_stratum_cycle_and_passes(routes: Shell) -> None:
-    """Design 001 §9.2: test_stratum_assignment_visible_in_status; Design 000 Part 7: pgt_status() returns scc_id"""
+    """Design 001 §9.2: test_stratum_assignment_visible_in_status"""
     settled = {"last_iterations": 3, "converged_at": NOON}
     publish(reach__red=settled, reach__blue=settled)
     # Before its next tick nothing is known of where a table stands.
@@ -115,6 +115,7 @@ def test_python_tells_the_same(routes: Shell) -> None:
 
 
 def test_a_cycle_that_was_taken_out_of_the_yaml_is_gone_from_the_status_with_the_next_tick(routes: Shell) -> None:
+    """Design 000 Part 8: Test 5: Drop member breaks cycle"""
     publish()
     tick(routes)
     routes.write(
@@ -126,7 +127,7 @@ def test_a_cycle_that_was_taken_out_of_the_yaml_is_gone_from_the_status_with_the
 
 
 def test_groups_tell_their_epoch_their_last_commit_and_how_their_members_are(routes: Shell) -> None:
-    """Design 004 §6 Step 6: monitoring function with group, members and epoch"""
+    """Design 004 Step 6: groups with members, convergence and epoch"""
     shown = routes.ok("groups").out
     assert "\n\n" not in shown
     assert columns(shown)[0][5:8] == ["epoch", "last", "commit"]
@@ -203,7 +204,7 @@ def test_a_stratum_is_passed_over_if_none_of_its_tables_had_anything_to_do(route
 
 
 def test_drop_takes_the_whole_mutual_group_and_says_so(routes: Shell) -> None:
-    """Design 002 §4.2: drop cascades over the group of a decomposed mutual recursion"""
+    """Design 002 §7.4: dropping a mutual group"""
     publish()
     tick(routes)
     refused = routes("drop", "reach", "--yes")
@@ -224,6 +225,7 @@ def test_drop_takes_the_whole_mutual_group_and_says_so(routes: Shell) -> None:
 
 
 def test_dropping_one_member_says_what_becomes_of_the_rest(routes: Shell) -> None:
+    """Design 002 §7.4: dropping one member"""
     publish()
     tick(routes)
     refused = routes("drop", "reach__red", "--yes")
@@ -246,7 +248,7 @@ def test_dropping_one_member_says_what_becomes_of_the_rest(routes: Shell) -> Non
 
 
 def test_explain_puts_the_query_together_again_when_the_yaml_is_gone(routes: Shell) -> None:
-    """Design 002 §4.2: the original query is kept and explain reconstructs it"""
+    """Design 002 §7.5: reconstructing the original query for explain"""
     publish(left={}, reach={"status": "SUSPENDED"})
     tick(routes)
     planned = routes.ok("explain", "reach__red", "--json").json

@@ -45,10 +45,7 @@ def dropped(lake: Lakehouse, *identifiers: str) -> None:
 
 
 def test_places_follow_the_last_tick_of_each_pipeline(lake: Lakehouse) -> None:
-    """A member is dropped and its cycle is gone.
-
-    Design 000 Part 8: Test 5: Drop member breaks cycle → scc_id cleared
-    """
+    """Design 000 Part 8: Test 5: Drop member breaks cycle"""
     record(lake, {"d.a": Place(0, 1), "d.b": Place(0, 1), "d.c": Place(1)}, [])
     record(lake, {"d.z": Place(3)}, [], "other")
     assert read_places(lake) == {"d.a": Place(0, 1), "d.b": Place(0, 1), "d.c": Place(1), "d.z": Place(3)}

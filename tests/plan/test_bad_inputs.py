@@ -179,11 +179,15 @@ CASES = {
 
 @pytest.mark.parametrize("name", CASES)
 def test_bad_input_is_told_in_one_whole_message(tmp_path, name):
+    """Design 000 Part 8: Test 2: Non-monotone cycle rejected
+    Design 001 §9.2: test_non_stratifiable_cycle_with_intra_not_exists_rejected
+    """
     text, expected = CASES[name]
     assert messages(planned(tmp_path, {"p.yaml": text}), tmp_path) == [expected]
 
 
 def test_a_suggestion_is_yaml_that_is_accepted(tmp_path):
+    """Design 002 §8.2: test_mutual_recursion_detection_generates_helpful_error"""
     text = f"""
         {HEAD.rstrip().replace(chr(10), chr(10) + "        ")}
         mutual_recursion: suggest
@@ -198,10 +202,33 @@ def test_a_suggestion_is_yaml_that_is_accepted(tmp_path):
     (problem,) = planned(tmp_path, {"p.yaml": text}).problems
     assert problem.message == "stream table 'reach': the CTEs 'odd' and 'even' read each other."
     intro, _, yaml = problem.hint.partition("\n")
-    assert intro == "Write this instead, or set mutual_recursion: auto and let it be done for you:"
+    assert intro == (
+        "Write this instead, or set mutual_recursion: auto and let it be done for you (reach__even and reach__odd form a "
+        "cycle at stratum 0; reach will be at stratum 0; `trickle decompose reach` shows who reads whom):"
+    )
     result = planned(tmp_path, {"p.yaml": f"{HEAD}{yaml}\n"})
     assert messages(result, tmp_path) == []
     assert [table.name for table in result.plans[0].tables] == ["reach__even", "reach__odd", "reach"]
+
+
+def test_a_suggestion_that_would_be_refused_is_refused_with_the_reason(tmp_path):
+    """Design 002 §13: stratum info enriches rewrite suggestions"""
+    text = HEAD + (
+        "mutual_recursion: suggest\nstream_tables:\n  reach:\n    query: |\n"
+        "      WITH RECURSIVE odd(x) AS (SELECT x FROM edges UNION SELECT x FROM even),\n"
+        "        even(x) AS (SELECT x FROM edges EXCEPT SELECT x FROM odd)\n"
+        "      SELECT x FROM odd\n"
+    )
+    (told,) = messages(planned(tmp_path, {"p.yaml": text}), tmp_path)
+    first, reason = told.split("\n")
+    assert first == (
+        "p.yaml:5:3: stream table 'reach': the CTEs 'odd' and 'even' read each other. "
+        "Written as stream tables they would be refused, too:"
+    )
+    assert reason.startswith(
+        "p.yaml:8:41: stream table 'reach__even' reads 'reach__odd' inside the cycle reach__even -> reach__odd -> "
+        "reach__even in a place that is not monotone: it is on the right side of EXCEPT."
+    )
 
 
 WARNINGS = {

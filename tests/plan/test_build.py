@@ -103,6 +103,9 @@ DIAMOND = """
 
 
 def test_a_diamond_is_one_unit_whose_members_are_told_apart(tmp_path):
+    """Design 004 Step 7: test_diamond_consistency_default
+    Design 004 Step 7: test_diamond_consistency_create_atomic
+    """
     found = plan(tmp_path, DIAMOND)
     (unit,) = found.refreshes
     assert (unit.unit, unit.kind.value) == ("group_c", "group")
@@ -153,7 +156,16 @@ def test_one_member_that_says_none_dissolves_a_diamond_and_is_named(tmp_path):
     }
 
 
+@pytest.mark.parametrize("word", ["atomic", "none"])
+def test_how_a_diamond_is_published_survives_json(tmp_path, word):
+    """Design 004 Step 4: test_diamond_consistency_roundtrip"""
+    found = plan(tmp_path, DIAMOND + f"diamond_consistency: {word}\n")
+    (group,) = Plan.model_validate_json(found.model_dump_json()).groups
+    assert (group.atomic, [part.atomic for part in group.parts]) == (word == "atomic", [word == "atomic"])
+
+
 def test_a_diamond_that_nobody_wants_atomic_gets_no_warning(tmp_path):
+    """Design 004 Step 7: test_diamond_none_mode_no_groups"""
     assert plan(tmp_path, DIAMOND + "diamond_consistency: none\n").warnings == ()
     write(tmp_path, {"p.yaml": DIAMOND})
     (found,) = plan_path(tmp_path, Settings(diamond_consistency="none")).plans
