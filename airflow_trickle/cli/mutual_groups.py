@@ -56,7 +56,7 @@ def _told(lake: Lakehouse, group: MutualGroup) -> dict[str, Any]:
 def state_lines(kept: dict[str, Any]) -> list[str]:
     """The lines that follow the mutual recursion of a planned table: what the catalog has of it."""
     when = kept["created_at"].strftime("%Y-%m-%d %H:%M:%S")
-    return [f"  In the catalog since {when} UTC:", *_states(kept)]
+    return [f"  In the catalog since {when} UTC:", *(f"  {line}" for line in _states(kept))]
 
 
 def kept_lines(kept: dict[str, Any], path: str) -> list[str]:
@@ -73,6 +73,6 @@ def kept_lines(kept: dict[str, Any], path: str) -> list[str]:
 def _states(kept: dict[str, Any]) -> list[str]:
     ctes = {table: f"the CTE {cte}" for cte, table in kept["members"].items()}
     return [
-        f"    {name}: {ctes.get(name, 'the query behind WITH')}, {status or 'dropped'}"
+        f"  {name}: {ctes.get(name, 'the query behind WITH')}, {status or 'dropped'}"
         for name, status in kept["statuses"].items()
     ]

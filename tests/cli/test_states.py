@@ -253,7 +253,7 @@ def test_explain_puts_the_query_together_again_when_the_yaml_is_gone(routes: She
     tick(routes)
     planned = routes.ok("explain", "reach__red", "--json").json
     assert planned["mutual_group"]["query"] == planned["mutual_recursion"]["query"] == QUERY
-    assert "In the catalog since" in routes.ok("explain", "reach").out
+    assert "\n    default.reach__red: the CTE red, ACTIVE\n" in routes.ok("explain", "reach").out
     routes.write(
         "dags/routes.yaml", "pipeline: routes\nsources: [edges]\nstream_tables: {left: {query: SELECT 1 AS n}}\n"
     )
@@ -261,6 +261,6 @@ def test_explain_puts_the_query_together_again_when_the_yaml_is_gone(routes: She
     assert (kept["query"], kept["members"]) == (QUERY, {"red": "default.reach__red", "blue": "default.reach__blue"})
     text = routes.ok("explain", "reach").out
     assert text.startswith("Mutual recursion of default.reach, which no pipeline in 'dags' has\n  pipeline   routes\n")
-    assert "    default.reach: the query behind WITH, SUSPENDED\n" in text
+    assert "\n  default.reach: the query behind WITH, SUSPENDED\n" in text
     assert text.endswith("".join(f"  {line}\n" for line in QUERY.splitlines()))
     assert routes("explain", "nothing").code == 1
