@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
@@ -13,6 +13,8 @@ from sqlalchemy import Connection, delete, insert, select, update
 from airflow_trickle import clock
 from airflow_trickle.lakehouse.catalog import Lakehouse
 from airflow_trickle.lakehouse.tables import mutual_groups, places, status
+
+_AT_A_TIME = 500
 
 
 @dataclass(frozen=True)
@@ -64,14 +66,15 @@ def record_places(lake: Lakehouse, connection: Connection, pipeline: str, now: M
     if known == dict(now):
         return
     changed = sorted(name for name in now if known.get(name) != now[name])
-    for names in (sorted(known.keys() - now.keys()), changed):
-        # A table that another pipeline had before is this one's now.
-        for name in names:
-            connection.execute(delete(places).where(columns.catalog == lake.name, columns.identifier == name))
-    for name in changed:
-        place = now[name]
-        values = {"stratum": place.stratum, "scc_id": place.scc_id}
-        connection.execute(insert(places).values(catalog=lake.name, identifier=name, pipeline=pipeline, **values))
+    # A table that another pipeline had before is this one's now.
+    outdated = sorted({*changed, *(known.keys() - now.keys())})
+    for start in range(0, len(outdated), _AT_A_TIME):
+        names = outdated[start : start + _AT_A_TIME]
+        connection.execute(delete(places).where(columns.catalog == lake.name, columns.identifier.in_(names)))
+    if changed:
+        owner = {"catalog": lake.name, "pipeline": pipeline}
+        rows = [{**owner, "identifier": name, **asdict(now[name])} for name in changed]
+        connection.execute(insert(places), rows)
 
 
 def read_mutual_groups(lake: Lakehouse) -> dict[str, MutualGroup]:
