@@ -220,7 +220,7 @@ def _print(plan: Plan, results: Iterable[TableResult], error: TrickleError | Non
         print_table(out, [*columns, "seconds", "reason"], (_row(result, passes=passes) for result in listed))
     if skipped:
         some = "Stratum" if len(skipped) == 1 else "Strata"
-        out.print(f"{some} {', '.join(map(str, skipped))} passed over: no table had anything to do.")
+        out.print(f"{some} {', '.join(map(str, skipped))} passed over: nothing to refresh.")
     if error is not None:
         complain(error, as_json=False)
 
