@@ -12,7 +12,16 @@ from airflow_trickle.definition.maintenance import MaintenancePolicy
 from airflow_trickle.errors import DefinitionError, Position, Problem, TrickleError
 from airflow_trickle.plan.build import PlannedProject, plan_path
 from airflow_trickle.plan.steps import Plan
-from airflow_trickle.results import Iteration, MaintainedTable, Maintenance, RestatedTable, TableResult, Verification
+from airflow_trickle.results import (
+    Iteration,
+    MaintainedTable,
+    Maintenance,
+    RestatedTable,
+    Status,
+    TableResult,
+    TableState,
+    Verification,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -77,6 +86,7 @@ class Pipeline:
         starting: Callable[[str], None] = lambda _table: None,
         done: Callable[[TableResult], None] = lambda _result: None,
         progress: Callable[[str, Iteration], None] = lambda _unit, _iteration: None,
+        passed_over: Callable[[tuple[int, ...]], None] = lambda _strata: None,
     ) -> dict[str, TableResult]:
         """Bring every table to the present state of the sources, or to their state at ``as_of``.
 
@@ -87,6 +97,7 @@ class Pipeline:
             starting: called with a table's name before it is refreshed.
             done: called with each table's result.
             progress: called with the unit and what changed after every pass over a cycle or a recursive query.
+            passed_over: called with the strata none of whose tables had anything to do.
 
         Raises:
             TickFailed: at least one table failed; its ``results`` tell of every table.
@@ -98,8 +109,34 @@ class Pipeline:
         if as_of is not None and as_of.tzinfo is None:
             as_of = as_of.replace(tzinfo=timezone.utc)
         with open_lakehouse(self.plan.catalog) as lake, self._spark(spark) as provider:
-            tell = Listeners(starting, done, progress)
+            tell = Listeners(starting, done, progress, passed_over)
             return run_tick(lake, self.plan, provider, as_of=as_of, full_refresh=wanted, tell=tell)
+
+    def status(self) -> dict[str, TableState]:
+        """How every table stands: stratum, cycle, group and epoch, the last refresh, the last error.
+
+        Stratum and cycle are those of this plan; the rest is what the catalog knows, and of a table that was never
+        refreshed that is nothing.
+
+        Raises:
+            CatalogUnavailable: the catalog did not answer.
+        """
+        from airflow_trickle.lakehouse.catalog import open_lakehouse
+        from airflow_trickle.lakehouse.state import read_status, state_of
+
+        with open_lakehouse(self.plan.catalog) as lake:
+            known = read_status(lake, [table.identifier for table in self.plan.tables])
+        blank = {"pipeline": self.name, "status": Status.INITIALIZING}
+        return {
+            table.name: TableState(
+                **{**blank, **(state_of(known[table.identifier]) if table.identifier in known else {})},
+                table=table.name,
+                identifier=table.identifier,
+                stratum=table.stratum,
+                scc_id=table.scc_id,
+            )
+            for table in self.plan.tables
+        }
 
     def restate(self, moment: datetime) -> dict[str, RestatedTable]:
         """Take all tables back, in one commit, to what they had published by a moment.

@@ -86,6 +86,35 @@ class TableResult(BaseModel):
         return self.rows_inserted > 0 or self.rows_deleted > 0
 
 
+class TableState(BaseModel):
+    """How a stream table stands."""
+
+    model_config = ConfigDict(frozen=True)
+
+    table: str
+    identifier: str
+    pipeline: str
+    status: Status
+    mode: str | None = None
+    stratum: int
+    #: The number of its cycle; None outside of any.
+    scc_id: int | None = None
+    epoch: int = 0
+    #: The atomic group it was last published with, and how many commits that group had then.
+    group: str | None = None
+    group_epoch: int | None = None
+    snapshot_id: int | None = None
+    tick_id: str | None = None
+    #: The moment of the sources that its rows are of.
+    effective_at: datetime | None = None
+    refreshed_at: datetime | None = None
+    changed_at: datetime | None = None
+    #: How many passes it took to reach the last fixed point, and when that was.
+    last_fixpoint_iterations: int | None = None
+    converged_at: datetime | None = None
+    error: str | None = None
+
+
 class Rewind(str, Enum):
     """What becomes of a table when its pipeline is taken back to an earlier moment."""
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import time
 import uuid
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -12,24 +13,30 @@ from functools import partial
 from airflow_trickle import clock
 from airflow_trickle.alerts import alert, non_convergence_details
 from airflow_trickle.engine.capture.capture import capture
+from airflow_trickle.engine.idle import note_skipped_strata
 from airflow_trickle.engine.pin import pin
 from airflow_trickle.engine.record import failed
 from airflow_trickle.engine.refresh import refresh
-from airflow_trickle.errors import NonConvergence, TickFailed, TrickleError
+from airflow_trickle.errors import CatalogUnavailable, NonConvergence, TickFailed, TrickleError
 from airflow_trickle.lakehouse.catalog import Lakehouse
+from airflow_trickle.plan.layers import layers_of
 from airflow_trickle.plan.steps import Plan, RefreshStep
 from airflow_trickle.plan.tolerance import tolerates
 from airflow_trickle.results import Iteration, Mode, Status, TableResult
 from airflow_trickle.spark.session import SparkProvider
 
+log = logging.getLogger("airflow_trickle")
+
 
 @dataclass(frozen=True)
 class Listeners:
-    """Who is told what during a tick: a table before its refresh, its result, and each pass over a unit."""
+    """Who is told what during a tick: a table before its refresh, its result, each pass over a unit, idle strata."""
 
     starting: Callable[[str], None] = lambda _table: None
     done: Callable[[TableResult], None] = lambda _result: None
     progress: Callable[[str, Iteration], None] = lambda _unit, _iteration: None
+    #: The strata none of whose tables had anything to do.
+    passed_over: Callable[[tuple[int, ...]], None] = lambda _strata: None
 
 
 def new_tick_id(pipeline: str) -> str:
@@ -83,8 +90,31 @@ def run_tick(
         for result in outcome:
             results[result.table] = result
             tell.done(result)
+    if plan.enable_stratum_skip:
+        passed = _passed_over(plan, results, broken)
+        try:
+            note_skipped_strata(lake, plan.pipeline, tick, passed)
+        except CatalogUnavailable as error:
+            # Everything is published; it is a number that nobody computes with.
+            log.warning("That strata %s had nothing to do was not counted: %s", passed, error)
+        tell.passed_over(passed)
     _raise_if_failed(plan, results)
     return results
+
+
+def _passed_over(plan: Plan, results: Mapping[str, TableResult], broken: Collection[str]) -> tuple[int, ...]:
+    """The strata none of whose tables had anything to do: those that Airflow's sensors pass over.
+
+    What failed, or waits for what failed (``broken``), is not idle.
+    """
+    layers = layers_of(plan.refreshes)
+    idle = (Mode.NO_DATA, Mode.SKIPPED)
+    busy = {
+        layers[step.unit]
+        for step in plan.refreshes
+        if step.unit in broken or any(results[table.name].mode not in idle for table in step.tables)
+    }
+    return tuple(sorted(set(layers.values()) - busy))
 
 
 def _capture_all(

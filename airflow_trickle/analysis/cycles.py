@@ -18,6 +18,9 @@ from airflow_trickle.definition.words import listed
 from airflow_trickle.errors import Position, Problem
 from airflow_trickle.identifiers import fold
 
+#: The last words of what is said of a cycle that is refused.
+SEE = "See docs/analysis.md, section Cycles."
+
 
 @dataclass(frozen=True)
 class CycleRules:
@@ -101,8 +104,8 @@ class _Cycle:
         yield Problem(
             self._position(node, path[1]),
             f"stream table '{node.table.name}' {what}: {self._names(path)}. Cycles are not allowed in this pipeline.",
-            "If the tables are meant to define each other, set allow_circular: true in the pipeline; "
-            "if not, take one of these reads out.",
+            "If the tables are meant to define each other, set allow_circular: true in the pipeline, and for each of "
+            f"them refresh_mode: DIFFERENTIAL or AUTO; if not, take one of these reads out. {SEE}",
         )
 
     def over_several_pipelines(self) -> Iterator[tuple[str, Problem]]:
@@ -121,8 +124,8 @@ class _Cycle:
                     self._position(node, following),
                     f"stream table '{node.table.name}' is part of a cycle over several pipelines: "
                     f"{self._names(path, full=True)}.",
-                    "Put all tables of the cycle into one pipeline (with allow_circular: true), or take one of "
-                    "these reads out.",
+                    "Put all tables of the cycle into one pipeline (with allow_circular: true, and refresh_mode: "
+                    f"DIFFERENTIAL or AUTO for each), or take one of these reads out. {SEE}",
                 ),
             )
 
@@ -134,11 +137,12 @@ class _Cycle:
             only = "the tables of a cycle are refreshed from changes only"
             if node.table.refresh_mode == "FULL":
                 message = f"{whose} and has refresh_mode: FULL, but {only}."
-                yield Problem(node.table.at, message, "Set refresh_mode: DIFFERENTIAL, or leave it out.")
+                yield Problem(node.table.at, message, f"Set refresh_mode: DIFFERENTIAL, or leave it out. {SEE}")
                 continue
             for obstacle in [one for one in node.obstacles if one.in_cycles][:1]:
                 message = f"{whose}, and {only}, but {obstacle.why}."
-                yield Problem(node.table.sql.position(obstacle.offset), message, "Take that out of its query.")
+                hint = f"Take that out of its query, so that refresh_mode: DIFFERENTIAL is possible. {SEE}"
+                yield Problem(node.table.sql.position(obstacle.offset), message, hint)
 
     def not_monotone(self, rule: CycleRules) -> Iterator[Problem]:
         """Reads inside the cycle, or with the older check any operator, that may take rows away."""
@@ -156,7 +160,7 @@ class _Cycle:
                 f"monotone: {edge.because}. A row more in '{inner}' may take rows out of '{node.table.name}', so the "
                 "cycle may never settle.",
                 "Read only tables outside of the cycle there, or set allow_circular: unsafe to try it up to "
-                "max_fixpoint_iterations.",
+                f"max_fixpoint_iterations, with refresh_mode: DIFFERENTIAL or AUTO for each of its tables. {SEE}",
             )
 
     def _by_whole_queries(self) -> Iterator[Problem]:
@@ -172,7 +176,7 @@ class _Cycle:
                 node.table.sql.position(place_of(operator, node.query.text)),
                 f"stream table '{node.table.name}' is part of the cycle {path}, but its query has an operator that is "
                 f"not monotone; of what it reads there: {why}.",
-                "With stratified_cycle_validation: true (the default) only reads inside the cycle count.",
+                f"With stratified_cycle_validation: true (the default) only reads inside the cycle count. {SEE}",
             )
 
     def empty_warning(self) -> Iterator[str]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from airflow_trickle.algebra.decompose import Decomposition, decompose
 from airflow_trickle.algebra.references import parse_query
+from airflow_trickle.analysis.proposal import Proposal, wants_suggestion
 from airflow_trickle.definition.derived_text import DerivedSql
 from airflow_trickle.definition.records import PipelineDef, TableDef
 from airflow_trickle.definition.words import listed
@@ -32,6 +33,8 @@ class Expanded:
     pipeline: PipelineDef
     mutual: tuple[MutualRecursion, ...] = ()
     problems: tuple[Problem, ...] = ()
+    #: The tables for which only a suggestion is wanted.
+    suggested: tuple[tuple[TableDef, Decomposition], ...] = ()
 
 
 def names_in_use(pipelines: Iterable[PipelineDef]) -> frozenset[str]:
@@ -68,14 +71,18 @@ def expand(pipeline: PipelineDef, in_use: Iterable[str]) -> Expanded:
     tables: list[TableDef] = []
     mutual: list[MutualRecursion] = []
     problems: list[Problem] = []
+    suggested: list[tuple[TableDef, Decomposition]] = []
     for table in pipeline.tables:
         found = decompose(table.sql.text, table.name, taken) if _may_recur(table) else None
         if found is None:
             tables.append(table)
             continue
-        wrong = _problems(pipeline, table, found)
+        wrong = _problems(table, found)
         problems += wrong
         if wrong:
+            continue
+        if wants_suggestion(pipeline, table):
+            suggested.append((table, found))
             continue
         made = [_table(pipeline, table, found, index) for index in range(len(found.members))]
         taken |= {one.name for one in made}
@@ -84,7 +91,28 @@ def expand(pipeline: PipelineDef, in_use: Iterable[str]) -> Expanded:
         mutual.append(MutualRecursion(table.name, found.groups, members, table.sql.text))
     left_out = [table for table in pipeline.tables if table.name not in {one.name for one in tables}]
     unread = (*pipeline.unread, *((table.identifier, table.at) for table in left_out))
-    return Expanded(replace(pipeline, tables=tuple(tables), unread=unread), tuple(mutual), tuple(problems))
+    expanded = replace(pipeline, tables=tuple(tables), unread=unread)
+    return Expanded(expanded, tuple(mutual), tuple(problems), tuple(suggested))
+
+
+def suggested_instead(pipeline: PipelineDef, table: TableDef, found: Decomposition, judged: Proposal | None) -> Problem:
+    """The refusal of a mutual recursion where only a suggestion is wanted: what to write, or why that would be refused.
+
+    Args:
+        pipeline: The pipeline.
+        table: The stream table with the query.
+        found: The tables that it would become.
+        judged: What these would be in the graph.
+    """
+    groups = "; ".join(f"the CTEs {listed([repr(name) for name in group])} read each other" for group in found.groups)
+    message = f"stream table '{table.name}': {groups}."
+    if judged is not None and judged.problems:
+        reasons = "\n".join(str(problem) for problem in judged.problems)
+        return Problem(table.at, message, f"Written as stream tables they would be refused, too:\n{reasons}")
+    hint = "Write this instead, or set mutual_recursion: auto and let it be done for you"
+    if judged is not None:
+        hint += f" ({judged.sentence}; `trickle decompose {table.name}` shows who reads whom)"
+    return Problem(table.at, message, f"{hint}:\n" + suggestion(found, table, pipeline).rstrip("\n"))
 
 
 def _may_recur(table: TableDef) -> bool:
@@ -95,17 +123,13 @@ def _bare(identifier: str) -> str:
     return identifier.rpartition(".")[2]
 
 
-def _problems(pipeline: PipelineDef, table: TableDef, found: Decomposition) -> list[Problem]:
+def _problems(table: TableDef, found: Decomposition) -> list[Problem]:
     whose = f"stream table '{table.name}': "
     if found.problems:
         return [Problem(table.sql.position(one.offset), whose + one.message, one.hint) for one in found.problems]
     if table.lattice:
         return [_lattice_problem(table, found, whose)]
-    if (table.mutual_recursion or pipeline.overrides.mutual_recursion or "auto") == "auto":
-        return []
-    groups = "; ".join(f"the CTEs {listed([repr(name) for name in group])} read each other" for group in found.groups)
-    hint = "Write this instead, or set mutual_recursion: auto and let it be done for you:\n"
-    return [Problem(table.at, f"{whose}{groups}.", hint + suggestion(found, table, pipeline).rstrip("\n"))]
+    return []
 
 
 def _lattice_problem(table: TableDef, found: Decomposition, whose: str) -> Problem:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from airflow_trickle.analysis.captures import check_captures
@@ -12,7 +12,8 @@ from airflow_trickle.analysis.cycles import CycleReport, CycleRules, check_cycle
 from airflow_trickle.analysis.graph import Node, Problems, read_nodes
 from airflow_trickle.analysis.lattices import with_lattices
 from airflow_trickle.analysis.modes import ModeChoice, Obstacle, choose_mode
-from airflow_trickle.analysis.mutual import MutualRecursion, expand, names_in_use
+from airflow_trickle.analysis.mutual import Expanded, MutualRecursion, expand, names_in_use, suggested_instead
+from airflow_trickle.analysis.proposal import expanding_all, proposal_of
 from airflow_trickle.analysis.schedules import POLICIES, ScheduleGroup, effective_schedules
 from airflow_trickle.analysis.strata import Strata, assign_strata
 from airflow_trickle.analysis.units import Unit, units
@@ -54,6 +55,8 @@ def analyse(project: Project, settings: Settings) -> Analysis:
     pipelines = [one.pipeline for one in expanded]
     unreadable = project.broken_files - {pipeline.file for pipeline in project.pipelines}
     problems: Problems = {one.pipeline.file: list(one.problems) for one in expanded}
+    for file, problem in _suggestions(project, settings, expanded):
+        problems[file].append(problem)
     count = len(project.pipelines)
     allow_code = settings.allow_code_in_queries
     nodes = read_nodes(pipelines[:count], pipelines[count:], unreadable, problems, allow_code=allow_code)
@@ -87,6 +90,19 @@ def analyse(project: Project, settings: Settings) -> Analysis:
     ]
     schedules = _schedules(order, reads, nodes, pipelines, groups)
     return Analysis(tuple(found), nodes, order, assign_strata(order, types), groups, schedules, modes)
+
+
+def _suggestions(project: Project, settings: Settings, expanded: Sequence[Expanded]) -> Iterator[tuple[str, Problem]]:
+    """What to write in the place of each mutual recursion that is not to be taken apart, judged as if it were."""
+    if not any(one.suggested for one in expanded):
+        return
+    judged = analyse(expanding_all(project), settings)
+    own = {pipeline.file for pipeline in project.pipelines}
+    for one in expanded:
+        for table, found in one.suggested:
+            file = one.pipeline.file
+            proposal = proposal_of(judged, file, table.name) if file in own else None
+            yield file, suggested_instead(one.pipeline, table, found, proposal)
 
 
 def _cycle_rules(pipeline: PipelineDef, settings: Settings) -> CycleRules:

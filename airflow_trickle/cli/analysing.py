@@ -11,6 +11,8 @@ from rich.text import Text
 from airflow_trickle.cli.ahead import notes_of, print_notes
 from airflow_trickle.cli.cycles import NO_STATE, states_of_cycles
 from airflow_trickle.cli.explaining import explain_delta
+from airflow_trickle.cli.group_states import moment_text, print_states, with_states
+from airflow_trickle.cli.mutual_groups import kept_group, kept_lines, state_lines
 from airflow_trickle.cli.opening import (
     NoPipeline,
     PathArgument,
@@ -29,6 +31,7 @@ from airflow_trickle.cli.tables import print_table
 if TYPE_CHECKING:
     from airflow_trickle.errors import Problem
     from airflow_trickle.plan.build import PlannedProject
+    from airflow_trickle.plan.decomposition import DecomposedTable
 
 #: What to look at first among the lines of an explanation.
 _NOTABLE = r"^ +(NON_MONOTONE|warning|not yet)(?=:|  )|-- only in full: .*"
@@ -63,6 +66,11 @@ def explain(
     project = planned(path)
     identifiers = [each.identifier for plan in project.plans for each in plan.tables]
     identifier = matching(identifiers, table)
+    kept = kept_group(project, identifier or table)
+    if identifier is None and kept is not None and not delta:
+        _print_kept(kept, path, project, as_json=as_json)
+        _end(project, as_json=as_json)
+        return
     if identifier is None:
         _refuse(unknown_table(table, path, identifiers, project), project.problems, as_json=as_json)
     if delta:
@@ -73,12 +81,23 @@ def explain(
             _blank_line(project)
     elif as_json:
         notes = notes_of(project, [identifier])
-        print_json({**explain_table_json(project, identifier), "notes": notes, "errors": _errors(project.problems)})
+        told = {**explain_table_json(project, identifier), "mutual_group": kept}
+        print_json({**told, "notes": notes, "errors": _errors(project.problems)})
     else:
         _print_lines(explain_table_text(project, identifier))
+        _print_lines(state_lines(kept) if kept is not None else [])
         _blank_line(project)
         print_notes(notes_of(project, [identifier]))
     _end(project, as_json=as_json)
+
+
+def _print_kept(kept: dict[str, Any], path: Path, project: PlannedProject, *, as_json: bool) -> None:
+    """Tell of a mutual recursion that only the catalog knows."""
+    if as_json:
+        print_json({"mutual_group": kept, "errors": _errors(project.problems)})
+        return
+    _print_lines(kept_lines(kept, str(path)))
+    _blank_line(project)
 
 
 def strata(path: PathArgument = Path("dags"), as_json: AsJson = False) -> None:
@@ -157,19 +176,24 @@ def _scc_row(part: dict[str, Any]) -> tuple[Any, ...]:
 
 
 def groups(path: PathArgument = Path("dags"), as_json: AsJson = False) -> None:
-    """Show the consistency groups: the tables of diamonds."""
+    """Show the consistency groups: the tables of diamonds.
+
+    The epoch counts the commits of a group that changed a table. All times are UTC.
+    """
     from airflow_trickle.plan.overview import groups_overview
 
     project = planned(path)
-    found = groups_overview(project)
+    found, unanswered = with_states(project, groups_overview(project))
     if as_json:
-        print_json({"groups": found, "errors": _errors(project.problems)})
+        print_json({"groups": found, "catalog_errors": unanswered, "errors": _errors(project.problems)})
     elif found:
-        columns = ["group", "pipeline", "atomic", "policy", "schedule", "paths meet in", "tables"]
-        print_table(out, columns, (row for each in found for row in _group_rows(each)))
+        print_table(out, _GROUP_COLUMNS, (row for each in found for row in _group_rows(each)))
         for each in found:
             if not each["atomic"]:
                 out.print(f"Group {each['id']} is published {each['published']}: {each['not_atomic_because']}.")
+        print_states(found)
+        for message in unanswered:
+            out.print(Text(f"note: it is not known how groups stand: {message}", "yellow"))
         _blank_line(project)
     elif project.plans:
         out.print("There are no diamonds: no two paths from one table meet again.")
@@ -177,17 +201,41 @@ def groups(path: PathArgument = Path("dags"), as_json: AsJson = False) -> None:
     _end(project, as_json=as_json)
 
 
-def decompose(table: TableArgument, path: PathArgument = Path("dags"), as_json: AsJson = False) -> None:
-    """Show what becomes of a query with mutual recursion."""
+_GROUP_COLUMNS = [
+    *("group", "pipeline", "atomic", "policy", "schedule", "epoch", "last commit", "paths meet in", "tables")
+]
+
+
+def decompose(
+    table: Annotated[
+        str | None, typer.Argument(metavar="TABLE", help="A stream table; with its namespace if need be.")
+    ] = None,
+    path: PathArgument = Path("dags"),
+    query: Annotated[
+        str | None, typer.Option("--query", metavar="SQL", help="This query instead of that of a table.")
+    ] = None,
+    query_file: Annotated[
+        Path | None, typer.Option("--query-file", metavar="FILE", help="The query in this file.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show what becomes of a query with mutual recursion, and judge the cycle.
+
+    With --query or --query-file, TABLE is the name of the table that it would define (by default `result`), and what
+    it reads is taken for sources. Exit code 1 if it would be refused.
+    """
+    from airflow_trickle.plan.decomposition import decomposition_of_query
+
+    if query is not None or query_file is not None:
+        text, file = _query_of(query, query_file)
+        _print_decomposition(decomposition_of_query(text, table or "result", file), (), as_json=as_json)
+        return
+    if table is None:
+        raise typer.BadParameter("name a stream table, or give --query or --query-file.", param_hint="TABLE")
     if not path.exists():
         raise NoPipeline(f"There is no file or folder '{path}'. Name a pipeline's YAML file or its folder.")
     from airflow_trickle.definition.load import load_project
-    from airflow_trickle.plan.decomposition import (
-        declared_tables,
-        decomposition_json,
-        decomposition_of,
-        decomposition_text,
-    )
+    from airflow_trickle.plan.decomposition import declared_tables, decomposition_of
 
     project = load_project(path)
     identifier = matching(declared_tables(project), table)
@@ -195,7 +243,27 @@ def decompose(table: TableArgument, path: PathArgument = Path("dags"), as_json: 
     if told is None:
         near = did_you_mean(table, declared_tables(project))
         _refuse(f"There is no stream table '{table}' in '{path}'.{near}", project.problems, as_json=as_json)
-    problems = (*told.problems, *project.problems)
+    _print_decomposition(told, project.problems, as_json=as_json)
+
+
+def _query_of(query: str | None, query_file: Path | None) -> tuple[str, str]:
+    """The query that was given, and what places in it begin with."""
+    if query is not None and query_file is not None:
+        raise typer.BadParameter("give one of --query and --query-file, not both.", param_hint="--query")
+    if query is not None:
+        return query, "--query"
+    assert query_file is not None  # noqa: S101 - one of them is given
+    try:
+        return query_file.read_text(encoding="utf-8"), str(query_file)
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise NoPipeline(f"The query file '{query_file}' cannot be read: {reason}.") from error
+
+
+def _print_decomposition(told: DecomposedTable, others: tuple[Problem, ...], *, as_json: bool) -> None:
+    from airflow_trickle.plan.decomposition import decomposition_json, decomposition_text
+
+    problems = tuple(dict.fromkeys((*told.problems, *others)))
     if as_json:
         print_json({**decomposition_json(told), "errors": _errors(problems)})
     else:
@@ -245,7 +313,7 @@ def _group_rows(group: dict[str, Any]) -> list[tuple[Any, ...]]:
     meet = group["convergence_points"]
     if not group["parts"]:
         tables = ", ".join(group["members"])
-        return [(group["id"], None, _yes_or_no(False, bad="no"), None, None, ", ".join(meet), tables)]
+        return [(group["id"], None, _yes_or_no(False, bad="no"), *[None] * 4, ", ".join(meet), tables)]
     return [
         (
             group["id"],
@@ -253,6 +321,8 @@ def _group_rows(group: dict[str, Any]) -> list[tuple[Any, ...]]:
             _yes_or_no(part["atomic"], bad="no"),
             part["schedule_policy"],
             (part["schedule"] or "by hand") if part["atomic"] else None,
+            part["epoch"],
+            moment_text(part["last_commit_at"]),
             ", ".join(name for name in meet if name in part["members"]) or None,
             ", ".join(part["members"]),
         )

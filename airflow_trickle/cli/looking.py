@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -20,12 +21,14 @@ from airflow_trickle.cli.opening import (
     require_pipeline,
 )
 from airflow_trickle.cli.output import AsJson, CatalogName, counted, out, print_json
+from airflow_trickle.cli.skips import print_skips
 from airflow_trickle.cli.tables import print_table, seconds
 from airflow_trickle.errors import TrickleError, WarehouseUnavailable
 
 if TYPE_CHECKING:
     from airflow_trickle.lakehouse.catalog import Lakehouse
     from airflow_trickle.lakehouse.state import TableStatus
+    from airflow_trickle.lakehouse.topology import Place
 
 _STATUS_COLOURS = {"ACTIVE": "green", "INITIALIZING": "yellow", "ERROR": "red", "SUSPENDED": "yellow"}
 _ACTION_COLOURS = {"INITIALIZE": "green", "REFRESH": "green", "CAPTURE": "green", "RESTATE": "yellow"}
@@ -51,50 +54,52 @@ def status(
 ) -> None:
     """Show the state of every stream table.
 
-    Mirrors of captured sources are listed too, with mode CAPTURE. Staleness is the age of the sources' state
-    that a table shows. All times are UTC.
+    Stratum and cycle (scc) are those of the last tick of the table's pipeline, numbered as `trickle sccs` does.
+    Mirrors of captured sources are listed too, with mode CAPTURE. Staleness is the age of the sources' state that a
+    table shows. All times are UTC.
     """
     from airflow_trickle.lakehouse.state import read_status
+    from airflow_trickle.lakehouse.topology import read_places
 
     with lakehouse(catalog) as lake:
+        places = read_places(lake)
         everything = list(read_status(lake).values())
         found = [find(lake, name) for name in tables] if tables else everything
     if everything:
         require_pipeline(pipeline, (each.pipeline for each in everything), f"in catalog '{lake.name}'")
     found = [each for each in found if pipeline is None or each.pipeline == pipeline]
     if as_json:
-        print_json([_status_json(each) for each in found])
+        print_json([_status_json(each, places.get(each.identifier)) for each in found])
     elif not found:
         out.print("No stream table was refreshed yet; `trickle run` does it.")
     else:
+        _print_statuses(found, places)
+
+
+def _print_statuses(found: list[TableStatus], places: Mapping[str, Place]) -> None:
+    """A line for each table; what none of them has gets no column."""
+    columns: dict[str, Callable[[TableStatus], Any]] = {
+        "table": lambda one: one.identifier,
+        "pipeline": lambda one: one.pipeline,
+        "status": lambda one: Text(str(one.status), _STATUS_COLOURS[str(one.status)]),
+        "stratum": lambda one: places[one.identifier].stratum if one.identifier in places else None,
+        "scc": lambda one: places[one.identifier].scc_id if one.identifier in places else None,
+        "epoch": lambda one: one.epoch,
+        "staleness": _age,
+        "refreshed": lambda one: _time(one.refreshed_at),
+        "changed": lambda one: _time(one.changed_at),
+        "mode": lambda one: one.mode,
+        "group": lambda one: f"{one.group_name}, epoch {one.group_epoch}" if one.group_epoch is not None else None,
         # Only cycles and recursive queries are refreshed in passes.
-        passes = any(each.last_iterations is not None for each in found)
-        columns = ["table", "pipeline", "status", "epoch", "staleness", "refreshed", "changed", "mode"]
-        # So only are tables published with others.
-        grouped = any(each.group_epoch is not None for each in found)
-        columns += [*(["group"] if grouped else []), *(["iterations"] if passes else []), "last error"]
-        print_table(out, columns, (_status_row(each, passes=passes, grouped=grouped) for each in found))
+        "iterations": lambda one: one.last_iterations,
+        "last error": lambda one: Text(" ".join(one.error.split()), "red") if one.error else None,
+    }
+    may_lack = ("stratum", "scc", "group", "iterations")
+    shown = [name for name in columns if name not in may_lack or any(columns[name](one) is not None for one in found)]
+    print_table(out, shown, (tuple(columns[name](one) for name in shown) for one in found))
 
 
-def _status_row(status: TableStatus, *, passes: bool, grouped: bool) -> tuple[Any, ...]:
-    word = str(status.status)
-    group = f"{status.group_name}, epoch {status.group_epoch}" if status.group_epoch is not None else None
-    return (
-        status.identifier,
-        status.pipeline,
-        Text(word, _STATUS_COLOURS[word]),
-        status.epoch,
-        _age(status),
-        _time(status.refreshed_at),
-        _time(status.changed_at),
-        status.mode,
-        *((group,) if grouped else ()),
-        *((status.last_iterations,) if passes else ()),
-        Text(" ".join(status.error.split()), "red") if status.error else None,
-    )
-
-
-def _status_json(status: TableStatus) -> dict[str, Any]:
+def _status_json(status: TableStatus, place: Place | None) -> dict[str, Any]:
     frontier = status.frontier
     return {
         "table": status.name,
@@ -102,6 +107,8 @@ def _status_json(status: TableStatus) -> dict[str, Any]:
         "pipeline": status.pipeline,
         "status": status.status.value,
         "mode": status.mode,
+        "stratum": place.stratum if place is not None else None,
+        "scc_id": place.scc_id if place is not None else None,
         "epoch": status.epoch,
         "group": status.group_name,
         "group_epoch": status.group_epoch,
@@ -147,6 +154,9 @@ def history(
     iterations: Annotated[
         bool, typer.Option("--iterations", help="Show what each pass over a cycle or a recursive query changed.")
     ] = False,
+    strata: Annotated[
+        bool, typer.Option("--strata", help="Show the ticks that passed over strata with nothing to do.")
+    ] = False,
     catalog: CatalogName = None,
     as_json: AsJson = False,
 ) -> None:
@@ -154,19 +164,25 @@ def history(
 
     Refreshes that had nothing to do are not in it. Tables that were dropped are. All times are UTC.
     """
-    from airflow_trickle.lakehouse.state import read_history
+    from airflow_trickle.lakehouse.state import read_history, skipped_strata_of
 
+    if strata:
+        _refuse_with_strata(table, iterations=iterations)
+        with lakehouse(catalog) as lake:
+            print_skips(lake, pipeline, limit, as_json=as_json)
+        return
     with lakehouse(catalog) as lake:
         identifier = _with_history(lake, table) if table else None
         rows = read_history(lake, identifier=identifier, pipeline=pipeline, limit=limit)
         traces = traces_of(lake, identifier, pipeline, limit) if iterations else []
+        skipped = skipped_strata_of(lake, {row["tick_id"] for row in rows}) if as_json else {}
         if not rows and pipeline is not None:
             known = (row["pipeline"] for row in read_history(lake, identifier=identifier, limit=_FAR_BACK))
             require_pipeline(pipeline, known, f"in the history of catalog '{lake.name}'")
     if iterations:
         print_traces(traces, as_json=as_json)
     elif as_json:
-        print_json([_history_json(row) for row in rows])
+        print_json([_history_json(row, skipped.get(row["tick_id"], ())) for row in rows])
     elif not rows:
         out.print("Nothing was refreshed yet; `trickle run` does it.")
     else:
@@ -175,6 +191,13 @@ def history(
             ["started", "table", "action", "rows in", "inserted", "deleted", "seconds", "mode", "epoch", "reason"],
             (_history_row(row) for row in rows),
         )
+
+
+def _refuse_with_strata(table: str | None, *, iterations: bool) -> None:
+    if table is not None:
+        raise typer.BadParameter("a stratum is passed over as a whole: leave TABLE out.", param_hint="--strata")
+    if iterations:
+        raise typer.BadParameter("show either --strata or --iterations.", param_hint="--strata")
 
 
 def _with_history(lake: Lakehouse, name: str) -> str:
@@ -206,9 +229,10 @@ def _history_row(row: dict[str, Any]) -> tuple[Any, ...]:
     )
 
 
-def _history_json(row: dict[str, Any]) -> dict[str, Any]:
+def _history_json(row: dict[str, Any], skipped: Sequence[int]) -> dict[str, Any]:
     rest = {key: value for key, value in row.items() if key not in ("id", "name", "identifier")}
-    return {"table": row["name"], "identifier": row["identifier"], **rest}
+    # Of the whole tick.
+    return {"table": row["name"], "identifier": row["identifier"], **rest, "skipped_strata": list(skipped)}
 
 
 def show(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from graphlib import CycleError, TopologicalSorter
@@ -80,19 +80,23 @@ def run(
     if not as_json:
         print_notes(notes)
     said: dict[str, Any] = {}
+    skipped: dict[str, list[int]] = {}
     failures: dict[str, Any] = {}
     with _telling(verbose):
         for plan in plans:
-            results, error = _tick(plan, moment, wanted, quiet=as_json)
+            strata: list[int] = []
+            results, error = _tick(plan, moment, wanted, strata, quiet=as_json)
+            skipped[plan.pipeline] = strata
             said[plan.pipeline] = {name: result.model_dump(mode="json") for name, result in results.items()}
             if not as_json:
-                _print(plan, results.values(), error)
+                _print(plan, results.values(), error, strata)
             if error is not None:
                 failures[plan.pipeline] = error_json(error)["error"]
                 if not isinstance(error, (TickFailed, SourceMissing)):
                     break  # the catalog or a setting: the other pipelines would say the same
     if as_json:
-        print_json({"ok": not failures, "pipelines": said, "failures": failures, "notes": notes})
+        told = {"ok": not failures, "pipelines": said, "failures": failures}
+        print_json({**told, "skipped_strata": skipped, "notes": notes})
     if failures:
         raise typer.Exit(1)
 
@@ -170,7 +174,7 @@ def _wanted(plans: Iterable[Plan], names: list[str]) -> frozenset[str]:
 
 
 def _tick(
-    plan: Plan, as_of: datetime | None, full_refresh: frozenset[str], *, quiet: bool
+    plan: Plan, as_of: datetime | None, full_refresh: frozenset[str], skipped: list[int], *, quiet: bool
 ) -> tuple[dict[str, TableResult], TrickleError | None]:
     from airflow_trickle.api import Pipeline
 
@@ -178,7 +182,7 @@ def _tick(
     wanted = full_refresh.intersection(pipeline.tables)
     try:
         with _progress(pipeline, quiet=quiet) as listeners:
-            return pipeline.tick(as_of=as_of, full_refresh=wanted, **listeners), None
+            return pipeline.tick(as_of=as_of, full_refresh=wanted, passed_over=skipped.extend, **listeners), None
     except TickFailed as error:
         return error.results, error
     except TrickleError as error:
@@ -206,7 +210,7 @@ def _progress(pipeline: Pipeline, *, quiet: bool) -> Iterator[dict[str, Any]]:
         }
 
 
-def _print(plan: Plan, results: Iterable[TableResult], error: TrickleError | None) -> None:
+def _print(plan: Plan, results: Iterable[TableResult], error: TrickleError | None, skipped: Sequence[int]) -> None:
     """What a tick did, table by table, and what went wrong."""
     if listed := list(results):
         out.print(Text(f"Pipeline {plan.pipeline}", "bold"))
@@ -214,6 +218,9 @@ def _print(plan: Plan, results: Iterable[TableResult], error: TrickleError | Non
         passes = any(result.iterations for result in listed)
         columns = ["table", "mode", "rows in", "inserted", "deleted", *(["iterations"] if passes else [])]
         print_table(out, [*columns, "seconds", "reason"], (_row(result, passes=passes) for result in listed))
+    if skipped:
+        some = "Stratum" if len(skipped) == 1 else "Strata"
+        out.print(f"{some} {', '.join(map(str, skipped))} passed over: nothing to refresh.")
     if error is not None:
         complain(error, as_json=False)
 

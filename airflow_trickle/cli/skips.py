@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from airflow_trickle.cli.output import out, print_json
+from airflow_trickle.cli.tables import print_table
 from airflow_trickle.errors import TrickleError
 
 if TYPE_CHECKING:
+    from airflow_trickle.lakehouse.catalog import Lakehouse
     from airflow_trickle.plan.build import PlannedProject
 
 
@@ -32,3 +35,25 @@ def skips_of_strata(project: PlannedProject) -> tuple[Counter[int], list[str]]:
         except TrickleError as error:
             errors.append(str(error))
     return found, errors
+
+
+def print_skips(lake: Lakehouse, pipeline: str | None, limit: int, *, as_json: bool) -> None:
+    """Print the latest ticks that passed over strata, and which."""
+    from airflow_trickle.lakehouse.strata import ticks_that_skipped
+
+    found = ticks_that_skipped(lake, pipeline=pipeline, limit=limit)
+    if as_json:
+        print_json(found)
+    elif not found:
+        out.print("No tick has passed over a stratum yet: in each, some table had something to do.")
+    else:
+        rows = (
+            (
+                one["at"].strftime("%Y-%m-%d %H:%M:%S"),
+                one["pipeline"],
+                ", ".join(map(str, one["skipped_strata"])),
+                one["tick_id"],
+            )
+            for one in found
+        )
+        print_table(out, ["tick of", "pipeline", "strata passed over", "tick"], rows)

@@ -100,29 +100,48 @@ def drop(
     tables: Tables,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Even if other stream tables read it.")] = False,
+    alone: Annotated[
+        bool, typer.Option("--alone", help="Leave the tables that were made from its mutual recursion.")
+    ] = False,
     catalog: CatalogName = None,
     as_json: AsJson = False,
 ) -> None:
     """Remove tables with all their data; their history stays.
 
-    A table that is still in a pipeline's YAML comes back at the next tick.
+    With a table whose query has mutual recursion go the tables that were made from its CTEs. A table that is still in
+    a pipeline's YAML comes back at the next tick.
     """
     from airflow_trickle.engine.steer import drop as drop_table
+    from airflow_trickle.engine.steer import left_of_mutual_groups, with_mutual_groups
 
     if as_json and not yes:
         raise typer.BadParameter("with --json nothing is asked: add --yes to confirm.", param_hint="--json")
     with lakehouse(catalog) as lake:
-        found = _readers_first(lake, _found(lake, tables), force=force)
+        named = _found(lake, tables)
+        whole = named if alone else with_mutual_groups(lake, named)
+        found = _readers_first(lake, whole, force=force)
         names = [each.identifier for each in found]
+        left = left_of_mutual_groups(lake, names)
         if not yes:
-            typer.confirm(f"Remove {', '.join(names)} with all data?", abort=True)
+            typer.confirm(_question(named, names, left), abort=True)
         for each in found:
-            drop_table(lake, each, force=force)
+            drop_table(lake, each, force=force, along=names)
     if as_json:
-        print_json({"dropped": names})
+        print_json({"dropped": names, "left": left})
         return
     for name in names:
         out.print(f"{name}: dropped.")
+    for sentence in left:
+        out.print(sentence)
+
+
+def _question(named: list[TableStatus], names: list[str], left: list[str]) -> str:
+    """What is asked before tables are dropped: also those that were not named, and what is left."""
+    more = [name for name in names if name not in {each.identifier for each in named}]
+    told = (
+        [f"Made from mutual recursion, and dropped with it (--alone leaves them): {', '.join(more)}."] if more else []
+    )
+    return "\n".join([*told, *left, f"Remove {', '.join(names)} with all data?"])
 
 
 def take_over(
@@ -164,12 +183,12 @@ def _readers_first(lake: Lakehouse, tables: list[TableStatus], *, force: bool) -
     Raises:
         StillRead: a table that stays reads one of them, and ``force`` was not given.
     """
-    from airflow_trickle.engine.steer import StillRead, readers_of
+    from airflow_trickle.engine.steer import readers_of, still_read
 
     readers = {status.identifier: set(readers_of(lake, status.identifier)) for status in tables}
     for identifier, found in readers.items():
         if (staying := sorted(found - readers.keys())) and not force:
-            raise StillRead(f"Table {identifier} is read by {', '.join(staying)}. Drop these first, or use --force.")
+            raise still_read(lake, identifier, staying)
     ordered: list[TableStatus] = []
     left = list(tables)
     while left:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from pyiceberg.table import Table
+from sqlalchemy import Connection
 
 from airflow_trickle import clock
 from airflow_trickle.errors import SourceMissing, WarehouseUnavailable
@@ -26,6 +27,7 @@ from airflow_trickle.lakehouse.snapshots import (
 )
 from airflow_trickle.lakehouse.state import TickRecord, latest_tick, read_status, read_tick, write_tick
 from airflow_trickle.lakehouse.tables import ticks
+from airflow_trickle.lakehouse.topology import MutualGroup, Place, record_mutual_groups, record_places
 from airflow_trickle.plan.due import is_due
 from airflow_trickle.plan.steps import InputKind, InputRef, PinStep
 from airflow_trickle.tick import Pin, Tick
@@ -78,6 +80,7 @@ def pin(
         if known is not None:
             connection.execute(ticks.delete().where(ticks.c.catalog == lake.name, ticks.c.tick_id == tick_id))
         write_tick(connection, lake, record)
+        _record_topology(lake, connection, step)
     for ref in step.inputs:
         version = record.pins.get(ref.identifier)
         if version is None:
@@ -92,6 +95,19 @@ def pin(
                 early[0].upper() + early[1:],
             )
     return _tick(record)
+
+
+def _record_topology(lake: Lakehouse, connection: Connection, step: PinStep) -> None:
+    """Note where the tables stand in the graph that this tick follows, and which queries were taken apart."""
+    if not step.strata:
+        return
+    record_places(lake, connection, step.pipeline, {name: Place(*place) for name, place in step.strata.items()})
+    now = clock.now()
+    groups = [
+        MutualGroup(one.table, step.pipeline, tuple(one.members.items()), one.groups, one.query, now)
+        for one in step.mutual
+    ]
+    record_mutual_groups(lake, connection, step.pipeline, step.strata, groups)
 
 
 def _show_ownership(lake: Lakehouse) -> None:

@@ -18,6 +18,7 @@ from airflow_trickle.lakehouse.leases import holding, require
 from airflow_trickle.lakehouse.owner import require_owner
 from airflow_trickle.lakehouse.prepared import drop_prepared
 from airflow_trickle.lakehouse.state import CAPTURE, TableStatus, forget, read_status, write_status
+from airflow_trickle.lakehouse.topology import forget_topology, mutual_group_of, read_mutual_groups
 from airflow_trickle.results import Status
 
 
@@ -113,16 +114,22 @@ def reset(lake: Lakehouse, status: TableStatus) -> None:
             )
 
 
-def drop(lake: Lakehouse, status: TableStatus, *, force: bool = False) -> None:
+def drop(lake: Lakehouse, status: TableStatus, *, force: bool = False, along: Collection[str] = ()) -> None:
     """Remove a table with its data, its unfinished work and its status; its history stays.
+
+    Args:
+        lake: The lakehouse.
+        status: The table.
+        force: Even if other stream tables read it.
+        along: Identifiers of tables that are dropped with it, such as those of its cycle: they may read it.
 
     Raises:
         StillRead: other stream tables read it and ``force`` was not given.
         NotTheOwner: the warehouse belongs to another catalog database.
     """
-    readers = readers_of(lake, status.identifier)
+    readers = [name for name in readers_of(lake, status.identifier) if name not in along]
     if readers and not force:
-        raise StillRead(f"Table {status.identifier} is read by {', '.join(readers)}. Drop these first, or use --force.")
+        raise still_read(lake, status.identifier, readers)
     with holding(lake, [status.identifier], "trickle drop") as leases:
         lease = leases[status.identifier]
         table = _ours(lake, status.identifier)
@@ -134,6 +141,7 @@ def drop(lake: Lakehouse, status: TableStatus, *, force: bool = False) -> None:
         with lake.database.transaction() as connection:
             require(lake, connection, lease)
             forget(lake, connection, status.identifier)
+            forget_topology(lake, connection, status.identifier)
             if table is not None:
                 gone = connection.execute(
                     delete(rows).where(
@@ -150,6 +158,47 @@ def drop(lake: Lakehouse, status: TableStatus, *, force: bool = False) -> None:
                     )
         if table is not None and not _others_live_in(lake, table.metadata.location):
             delete_folder(table.io, table.metadata.location)
+
+
+def still_read(lake: Lakehouse, identifier: str, readers: Collection[str]) -> StillRead:
+    """The refusal to drop a table that others read; of a mutual group, how to drop all of it."""
+    message = f"Table {identifier} is read by {', '.join(readers)}. Drop these first, or use --force."
+    group = mutual_group_of(lake, identifier)
+    if group is not None and group.identifier != identifier:
+        message += (
+            f" It is the CTE {group.cte_of(identifier)} of the mutual recursion in the query of {group.identifier}: "
+            f"drop that table to remove all of them ({', '.join(group.tables)})."
+        )
+    return StillRead(message)
+
+
+def with_mutual_groups(lake: Lakehouse, tables: Iterable[TableStatus]) -> list[TableStatus]:
+    """Some tables, and for each whose query had mutual recursion those that were made from it, each once."""
+    known, groups = read_status(lake), read_mutual_groups(lake)
+    found: dict[str, TableStatus] = {}
+    for status in tables:
+        found[status.identifier] = status
+        group = groups.get(status.identifier)
+        found |= {name: known[name] for name in (group.tables if group is not None else ()) if name in known}
+    return list(found.values())
+
+
+def left_of_mutual_groups(lake: Lakehouse, identifiers: Collection[str]) -> list[str]:
+    """What becomes of the rest of the mutual groups of which only some tables are dropped, a sentence for each."""
+    known = read_status(lake)
+    told = []
+    for group in read_mutual_groups(lake).values():
+        gone = [name for name in group.tables if name in identifiers]
+        rest = [name for name in group.tables if name in known and name not in identifiers]
+        if not gone or not rest:
+            continue
+        told.append(
+            f"{', '.join(rest)} of the mutual recursion of {group.identifier} stay with their rows. As long as the "
+            f"YAML of pipeline '{group.pipeline}' has {group.identifier}, the next tick makes {', '.join(gone)} again "
+            f"and computes the cycle anew; without it nothing refreshes them any more, and "
+            f"`trickle drop {' '.join(rest)}` removes them."
+        )
+    return told
 
 
 def _others_live_in(lake: Lakehouse, folder: str) -> bool:

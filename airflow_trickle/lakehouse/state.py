@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -111,6 +111,26 @@ def read_status(lake: Lakehouse, identifiers: list[str] | None = None) -> dict[s
         if identifiers is None or name in identifiers:
             rows[name] = {**(rows.get(name) or _blank(name)), **unseen.status}
     return {name: _status(row) for name, row in rows.items()}
+
+
+def state_of(status: TableStatus) -> dict[str, Any]:
+    """What `TableState` tells of a status; the rest follows from the plan."""
+    return {
+        "pipeline": status.pipeline,
+        "status": status.status,
+        "mode": status.mode,
+        "epoch": status.epoch,
+        "group": status.group_name,
+        "group_epoch": status.group_epoch,
+        "snapshot_id": status.snapshot_id,
+        "tick_id": status.tick_id,
+        "effective_at": status.effective_at,
+        "refreshed_at": status.refreshed_at,
+        "changed_at": status.changed_at,
+        "last_fixpoint_iterations": status.last_iterations,
+        "converged_at": status.converged_at,
+        "error": status.error,
+    }
 
 
 def lock_status(lake: Lakehouse, connection: Connection, identifiers: list[str]) -> list[TableStatus]:
@@ -259,6 +279,20 @@ def read_history(
     return [{**row, "phases": _phases(row["phases"])} for row in shown]
 
 
+def skipped_strata_of(lake: Lakehouse, tick_ids: Collection[str]) -> dict[str, tuple[int, ...]]:
+    """The strata that some ticks passed over, by tick; of ticks that are no longer known nothing."""
+    columns = ticks.c
+    found: dict[str, tuple[int, ...]] = {}
+    wanted = sorted(set(tick_ids))
+    with lake.database.reading() as connection:
+        for start in range(0, len(wanted), 500):
+            query = select(columns.tick_id, columns.skipped_strata).where(
+                columns.catalog == lake.name, columns.tick_id.in_(wanted[start : start + 500])
+            )
+            found |= {row.tick_id: tuple(json.loads(row.skipped_strata or "[]")) for row in connection.execute(query)}
+    return found
+
+
 def _phases(text: str | None) -> dict[str, float]:
     return json.loads(text) if text else {}
 
@@ -316,6 +350,8 @@ class TickRecord:
     effective_at: datetime
     #: The tables that rest in it.
     not_due: tuple[str, ...] = ()
+    #: The strata that it passed over.
+    skipped_strata: tuple[int, ...] = ()
 
 
 def read_tick(connection: Connection, lake: Lakehouse, tick_id: str) -> TickRecord | None:
@@ -346,6 +382,7 @@ def _tick(row: RowMapping | None) -> TickRecord | None:
         as_of=clock.moment_of(row["as_of"]) if row["as_of"] else None,
         effective_at=clock.moment_of(row["effective_at"]),
         not_due=tuple(json.loads(row["not_due"])) if row["not_due"] else (),
+        skipped_strata=tuple(json.loads(row["skipped_strata"])) if row["skipped_strata"] else (),
     )
 
 
@@ -361,6 +398,7 @@ def write_tick(connection: Connection, lake: Lakehouse, record: TickRecord) -> N
             as_of=clock.text_of(record.as_of) if record.as_of else None,
             effective_at=clock.text_of(record.effective_at),
             not_due=json.dumps(record.not_due) if record.not_due else None,
+            skipped_strata=json.dumps(record.skipped_strata) if record.skipped_strata else None,
             created_at=clock.text_of(clock.now()),
         )
     )

@@ -27,7 +27,7 @@ from sqlalchemy import (
 from airflow_trickle.errors import CatalogUnavailable
 from airflow_trickle.lakehouse.database import Database, one_at_a_time
 
-SCHEMA_VERSION = 6
+SCHEMA_VERSION = 7
 
 metadata = MetaData()
 
@@ -139,6 +139,8 @@ ticks = Table(
     Column("created_at", String(40), nullable=False),
     # Identifiers of tables whose own schedule lets them rest in this tick, as JSON.
     Column("not_due", Text),
+    # The strata that it passed over since none of their tables had anything to do, as JSON.
+    Column("skipped_strata", Text),
     Index("trickle_ticks_of_pipeline", "catalog", "pipeline", "effective_at"),
 )
 
@@ -206,6 +208,34 @@ skipped_strata = Table(
     Column("at", String(40), nullable=False),
 )
 
+#: Where the stream tables stood in the graph when their pipeline ticked last.
+places = Table(
+    "trickle_places",
+    metadata,
+    Column("catalog", String(255), primary_key=True),
+    Column("identifier", String(255), primary_key=True),
+    Column("pipeline", String(255), nullable=False),
+    Column("stratum", Integer, nullable=False),
+    # Tables of one cycle share a number.
+    Column("scc_id", Integer),
+)
+
+#: One row per query with mutual recursion that became several stream tables.
+mutual_groups = Table(
+    "trickle_mutual_groups",
+    metadata,
+    Column("catalog", String(255), primary_key=True),
+    # The table whose query it is.
+    Column("identifier", String(255), primary_key=True),
+    Column("pipeline", String(255), nullable=False),
+    # Pairs of CTE and table, and the CTEs that read each other, as JSON.
+    Column("members", Text, nullable=False),
+    Column("groups", Text, nullable=False),
+    # The query as it was written.
+    Column("query", Text, nullable=False),
+    Column("created_at", String(40), nullable=False),
+)
+
 #: What became of work that was submitted to a cluster: such a job returns nothing by itself.
 submissions = Table(
     "trickle_submissions",
@@ -254,6 +284,7 @@ _NEW_COLUMNS: dict[int, tuple[tuple[Table, tuple[str, ...]], ...]] = {
     ),
     5: ((status, ("settings",)),),
     6: ((leases, ("boot_id", "pid_namespace", "start_ticks")),),
+    7: ((ticks, ("skipped_strata",)),),
 }
 _OLDER = range(1, SCHEMA_VERSION)
 

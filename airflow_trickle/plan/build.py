@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from airflow_trickle.definition.settings import Settings, load_settings
 from airflow_trickle.errors import DefinitionError, Problem
 from airflow_trickle.plan.captures import capture_steps
 from airflow_trickle.plan.shape import Shape
-from airflow_trickle.plan.steps import InputKind, MaintenanceStep, PinStep, Plan
+from airflow_trickle.plan.steps import InputKind, MaintenanceStep, MutualStep, PinStep, Plan
 from airflow_trickle.plan.tables import TableSteps, distinct
 
 
@@ -105,6 +106,7 @@ def _plan(one: PipelineAnalysis, steps: TableSteps, shape: Shape, settings: Sett
     captures = capture_steps(pipeline, {ref.identifier for ref in outside})
     clock = ticking(pipeline.schedule, [table.schedule for table in tables])
     ticks = clock.clock
+    mutual = shape.mutual_of(one)
     return Plan(
         pipeline=pipeline.name,
         namespace=pipeline.namespace,
@@ -128,14 +130,28 @@ def _plan(one: PipelineAnalysis, steps: TableSteps, shape: Shape, settings: Sett
             schedules={
                 table.identifier: table.schedule for table in tables if not same_schedule(table.schedule, ticks)
             },
+            strata={table.identifier: (table.stratum, table.scc_id) for table in tables},
+            mutual=_by_identifier(mutual, {table.name: table.identifier for table in tables}),
         ),
         refreshes=refreshes,
         captures=captures,
         warnings=one.warnings,
         components=shape.components_of(pipeline.file),
         groups=shape.groups_of(pipeline.file),
-        mutual=shape.mutual_of(one),
+        mutual=mutual,
         maintenance=_maintenance(pipeline),
+    )
+
+
+def _by_identifier(mutual: Iterable[MutualStep], identifiers: Mapping[str, str]) -> tuple[MutualStep, ...]:
+    return tuple(
+        one.model_copy(
+            update={
+                "table": identifiers[one.table],
+                "members": {cte: identifiers[table] for cte, table in one.members.items()},
+            }
+        )
+        for one in mutual
     )
 
 

@@ -205,6 +205,15 @@ class CaptureStep(_Step):
     description: str = ""
 
 
+class MutualStep(_Step):
+    """A query with mutual recursion that was taken apart: CTE -> stream table, and the query as written."""
+
+    table: str
+    groups: tuple[tuple[str, ...], ...]
+    members: dict[str, str]
+    query: str
+
+
 class PinStep(_Step):
     """Fixes, once a tick, the snapshot of everything the pipeline reads but does not write."""
 
@@ -214,6 +223,10 @@ class PinStep(_Step):
     captured: tuple[str, ...] = ()
     #: The stream tables by identifier that do not run in every scheduled tick, with their own schedules.
     schedules: dict[str, str | None] = {}
+    #: What the state keeps of the graph: the stratum of each stream table and the number of its cycle, by identifier.
+    strata: dict[str, tuple[int, int | None]] = {}
+    #: Its mutual recursions, with the tables by identifier.
+    mutual: tuple[MutualStep, ...] = ()
 
 
 class ComponentStep(_Step):
@@ -245,15 +258,6 @@ class GroupStep(_Step):
     convergence_points: tuple[str, ...]
     atomic: bool
     parts: tuple[GroupPartStep, ...]
-
-
-class MutualStep(_Step):
-    """A query with mutual recursion that was taken apart: CTE -> stream table, and the query as written."""
-
-    table: str
-    groups: tuple[tuple[str, ...], ...]
-    members: dict[str, str]
-    query: str
 
 
 class MaintenanceStep(_Step):

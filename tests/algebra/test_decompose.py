@@ -14,6 +14,7 @@ from tests.algebra.decomposed import PAIR, parts, queries
 
 
 def test_a_simple_pair_is_rewritten():
+    """Design 002 §8.1: test_rewrite_simple_pair"""
     assert queries(PAIR) == {
         "t__a": "WITH a AS (SELECT 1 AS x UNION SELECT * FROM t__b AS b) SELECT * FROM a",
         "t__b": "WITH b AS (SELECT x FROM t__a AS a) SELECT * FROM b",
@@ -22,6 +23,7 @@ def test_a_simple_pair_is_rewritten():
 
 
 def test_the_base_case_is_preserved_and_the_layout_with_it():
+    """Design 002 §8.1: test_rewrite_preserves_base_case"""
     text = dedent("""\
         -- Who reaches whom.
         with recursive
@@ -62,6 +64,7 @@ def test_the_base_case_is_preserved_and_the_layout_with_it():
 
 
 def test_self_references_are_preserved():
+    """Design 002 §8.1: test_rewrite_preserves_self_reference"""
     text = (
         "WITH RECURSIVE a AS (SELECT 1 UNION SELECT * FROM A UNION SELECT * FROM b), b AS (SELECT * FROM a) "
         "SELECT * FROM a"
@@ -74,6 +77,7 @@ def test_self_references_are_preserved():
 
 
 def test_all_cross_references_are_replaced():
+    """Design 002 §8.1: test_rewrite_replaces_cross_reference"""
     text = (
         "WITH RECURSIVE a AS (SELECT 1 AS x UNION SELECT b.x FROM b, b AS c, B d WHERE EXISTS (SELECT 1 FROM b e) "
         "AND x IN (SELECT b.x FROM b) AND x > (SELECT max(x) FROM (WITH i AS (SELECT * FROM b) SELECT * FROM i))), "
@@ -90,6 +94,7 @@ def test_all_cross_references_are_replaced():
 
 
 def test_quoted_identifiers_keep_their_quotes():
+    """Design 002 §8.1: test_rewrite_handles_quoted_identifiers"""
     text = (
         "WITH RECURSIVE `My CTE` AS (SELECT 1 UNION SELECT * FROM `b``s`), `b``s`(`x y`) AS (SELECT * FROM `my cte`) "
         "SELECT * FROM `b``s`"
@@ -112,6 +117,7 @@ def test_words_that_cannot_be_an_alias_get_quotes():
 
 
 def test_column_lists_stay_with_their_cte():
+    """Design 002 §8.1: test_rewrite_handles_column_lists"""
     text = (
         "WITH RECURSIVE a (x, /* ) */ y) AS (SELECT (1), (2) UNION SELECT p, q FROM b AS c(p, q)), "
         "b(y, x) AS (SELECT x, y FROM a) SELECT * FROM a"

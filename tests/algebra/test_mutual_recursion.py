@@ -21,10 +21,12 @@ def problem(text: str) -> tuple[str, str]:
 
 
 def test_a_simple_mutual_recursion_is_detected():
+    """Design 002 §8.1: test_detect_simple_mutual_recursion"""
     assert mutual_groups(PAIR) == (("a", "b"),)
 
 
 def test_a_three_way_mutual_recursion_is_detected():
+    """Design 002 §8.1: test_detect_three_way_mutual_recursion"""
     text = """
     WITH RECURSIVE c AS (SELECT * FROM b), a AS (SELECT 1 UNION SELECT * FROM c), b AS (SELECT * FROM a)
     SELECT * FROM a
@@ -77,6 +79,9 @@ NOT_MUTUAL = [
     ],
 )
 def test_what_is_no_mutual_recursion_is_left_alone(text):
+    """Design 002 §8.1: test_no_mutual_recursion_single_cte
+    Design 002 §8.1: test_no_mutual_recursion_independent_ctes
+    """
     assert mutual_groups(text) == ()
     assert decompose(text, "t", ()) is None
 
@@ -102,6 +107,7 @@ def test_what_does_not_parse_is_left_to_those_who_report_it(text, caplog):
 
 
 def test_mutual_and_independent_recursion_are_told_apart():
+    """Design 002 §8.1: test_mixed_mutual_and_independent"""
     text = """
     WITH RECURSIVE
       r AS (SELECT 1 AS x UNION SELECT x + 1 FROM r WHERE x < 9),

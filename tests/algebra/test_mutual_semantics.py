@@ -68,6 +68,7 @@ def alternating(first: set[Edge], second: set[Edge]) -> tuple[set[int], set[int]
 
 
 def test_red_and_blue_reachability():
+    """Design 002 §8.2: test_mutual_recursion_bidirectional_reachability"""
     found = settled(
         decomposed(COLOURS, "reach"),
         {"red_edges": [(1, 2), (3, 4), (5, 6)], "blue_edges": [(2, 3), (4, 5)]},
@@ -82,6 +83,7 @@ EDGES = st.sets(st.tuples(st.integers(1, 5), st.integers(1, 5)), max_size=10)
 
 @given(EDGES, EDGES)
 def test_red_and_blue_reachability_of_any_graph(red, blue):
+    """Design 002 §8.3: test_mutual_recursion_matches_ground_truth"""
     found = settled(decomposed(COLOURS, "reach"), {"red_edges": red, "blue_edges": blue})
     by_red, by_blue = alternating(red, blue)
     assert found["reach__red"] == {(node,) for node in by_red}

@@ -16,19 +16,23 @@ def members(text):
 
 
 def test_scc_without_cycles_is_one_component_per_table():
+    """Design 000 Part 1: test_scc_no_cycles"""
     found = components({"a": ["s"], "b": ["a"], "c": ["b", "a"]})
     assert found == (Component(("a",), False), Component(("b",), False), Component(("c",), False))
 
 
 def test_scc_of_a_simple_cycle_is_one_component():
+    """Design 000 Part 1: test_scc_simple_cycle"""
     assert components({"b": ["a"], "a": ["b", "s"]}) == (Component(("a", "b"), True),)
 
 
 def test_scc_of_a_mixed_graph_are_two_cycles_and_the_table_between():
+    """Design 000 Part 1: test_scc_mixed"""
     assert members("a>b b>ac c>d d>e e>d") == [("a", "b"), ("c",), ("d", "e")]
 
 
 def test_scc_of_a_self_loop_is_one_cyclic_table():
+    """Design 000 Part 1: test_scc_self_loop"""
     assert components({"a": ["a", "s"], "b": ["a"]}) == (Component(("a",), True), Component(("b",), False))
 
 
@@ -90,6 +94,7 @@ def test_components_are_the_tables_that_reach_each_other(reads):
 
 @given(graphs())
 def test_the_condensation_order_is_topological(reads):
+    """Design 000 Part 1: test_condensation_order_is_topological"""
     done = set()
     for part in components(reads):
         done.update(part.members)

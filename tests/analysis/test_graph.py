@@ -200,6 +200,7 @@ def test_two_pipelines_of_one_name_are_both_refused(tmp_path):
 
 
 def test_a_cycle_is_refused_with_its_path(tmp_path):
+    """Design 000 Part 8: Test 6: allow_circular=false rejects cycles"""
     text = pipeline(
         "p",
         {
@@ -212,7 +213,8 @@ def test_a_cycle_is_refused_with_its_path(tmp_path):
     )
     hint = (
         "Cycles are not allowed in this pipeline. If the tables are meant to define each other, set allow_circular: "
-        "true in the pipeline; if not, take one of these reads out."
+        "true in the pipeline, and for each of them refresh_mode: DIFFERENTIAL or AUTO; if not, take one of these "
+        "reads out. See docs/analysis.md, section Cycles."
     )
     assert messages(planned(tmp_path, {"p.yaml": text}), tmp_path) == [
         f"p.yaml:4:29: stream table 'a' is part of a cycle: a -> b -> c -> a. {hint}",
@@ -230,7 +232,10 @@ def test_a_cycle_over_several_files_is_refused_in_each(tmp_path):
         },
     )
     path = "is part of a cycle over several pipelines: default.x -> nb.y -> default.x."
-    hint = "Put all tables of the cycle into one pipeline (with allow_circular: true), or take one of these reads out."
+    hint = (
+        "Put all tables of the cycle into one pipeline (with allow_circular: true, and refresh_mode: DIFFERENTIAL or "
+        "AUTO for each), or take one of these reads out. See docs/analysis.md, section Cycles."
+    )
     assert messages(result, tmp_path) == [
         f"a.yaml:4:29: stream table 'x' {path} {hint}",
         f"b.yaml:4:29: stream table 'y' {path} {hint}",

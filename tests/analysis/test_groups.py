@@ -30,18 +30,22 @@ def points(text):
 
 
 def test_diamond_simple():
+    """Design 004 Step 2: test_detect_diamonds_simple"""
     assert found("A>BC B>D C>D") == (Group(("B", "C", "D"), ("D",)),)
 
 
 def test_diamond_deep_takes_its_long_arm_along():
+    """Design 004 Step 2: test_detect_diamonds_deep"""
     assert found("A>BC B>E E>D C>D") == (Group(("B", "C", "E", "D"), ("D",)),)
 
 
 def test_diamond_none_in_a_linear_chain():
+    """Design 004 Step 2: test_detect_diamonds_none"""
     assert found("A>B B>C C>D") == ()
 
 
 def test_diamond_none_for_multiple_roots():
+    """Design 004 Step 2: test_detect_diamonds_multiple_roots"""
     assert found("A>C B>D C>E D>E") == ()
 
 
@@ -50,6 +54,7 @@ def test_diamond_none_for_multiple_roots_that_are_tables():
 
 
 def test_diamonds_overlapping_are_one_group_with_two_convergence_points():
+    """Design 004 Step 2: test_detect_diamonds_overlapping"""
     assert found("A>BCX B>D C>DE X>E") == (Group(("B", "C", "D", "X", "E"), ("D", "E")),)
 
 
@@ -80,18 +85,24 @@ def test_diamond_through_a_second_source_only_takes_what_descends_from_the_apex(
 
 
 def test_group_of_a_simple_diamond_leaves_its_apex_out():
+    """Design 004 Step 3: test_groups_simple_diamond"""
     assert members("s>A A>BC B>D C>D") == ["BCD"]
 
 
 def test_group_singleton_for_non_diamond_tables_is_not_listed():
+    """Design 004 Step 3: test_groups_singleton_non_diamond
+    Design 004 Step 3: test_consistency_group_is_singleton
+    """
     assert members("s>ABC A>D B>E") == []
 
 
 def test_groups_of_independent_diamonds_are_two():
+    """Design 004 Step 3: test_groups_independent_diamonds"""
     assert found("A>BC B>D C>D P>QR Q>S R>S") == (Group(("B", "C", "D"), ("D",)), Group(("Q", "R", "S"), ("S",)))
 
 
 def test_groups_of_nested_diamonds_merge_over_the_apex():
+    """Design 004 Step 3: test_groups_nested_merge"""
     assert found("A>BC B>D C>D D>EF E>G F>G") == (Group(("B", "C", "D", "E", "F", "G"), ("D", "G")),)
 
 

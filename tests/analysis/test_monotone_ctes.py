@@ -109,6 +109,7 @@ def test_many_levels_of_ctes_that_read_each_other_twice_are_judged_quickly():
 
 @pytest.mark.parametrize("union", ["UNION", "UNION ALL"])
 def test_a_self_reference_in_a_join_is_monotone(union):
+    """Design 001 §9.1: test_self_ref_in_join_is_monotone"""
     text = recursive("SELECT r.s, f.d FROM r JOIN f ON r.d = f.s", union)
     assert self_reference(recursion_of(text)) is None
     assert signs(text) == "e+ f+"
@@ -132,6 +133,9 @@ def test_a_self_reference_in_a_join_is_monotone(union):
     ],
 )
 def test_other_tables_may_be_subtracted_from_a_monotone_self_reference(step, expected):
+    """Design 001 §9.1: test_self_ref_in_anti_join_left_is_monotone
+    Design 001 §9.1: test_external_anti_join_with_monotone_self_ref_is_stratifiable
+    """
     text = recursive(step)
     assert self_reference(recursion_of(text)) is None
     assert signs(text) == expected
@@ -162,6 +166,7 @@ def test_other_tables_may_be_subtracted_from_a_monotone_self_reference(step, exp
     ],
 )
 def test_a_negative_self_reference_spoils_every_table_of_the_recursion(step, reason):
+    """Design 001 §9.1: test_self_ref_in_except_right_is_non_monotone"""
     text = recursive(step)
     found = self_reference(recursion_of(text))
     assert found.because == reason

@@ -31,6 +31,9 @@ from tests.analysis.edge_readers import because, signs
     ],
 )
 def test_filters_and_columns_are_monotone(text):
+    """Design 000 Part 2: test_scan_filter_project_is_monotone
+    Design 001 §9.1: test_classify_scan_is_monotone
+    """
     assert signs(text) == "a+"
 
 
@@ -122,6 +125,10 @@ def test_chance_counts_for_the_tables_of_its_own_select(text, expected):
     ],
 )
 def test_of_set_operations_only_the_right_side_of_except_is_not_monotone(text, expected):
+    """Design 000 Part 2: test_except_is_not_monotone
+    Design 001 §9.1: test_classify_except_right_source_is_non_monotone
+    Design 001 §9.1: test_classify_except_left_source_is_monotone
+    """
     assert signs(text) == expected
 
 
@@ -167,6 +174,7 @@ def test_what_looks_at_many_rows_is_not_monotone(text, reason):
 
 
 def test_the_nearest_obstacle_to_the_root_is_told():
+    """Design 001 §9.1: test_classify_nested_non_monotone_detected"""
     assert because("SELECT max(n) FROM (SELECT count(*) OVER () AS n FROM a)", "a") == (
         "it is the input of an aggregate (MAX)"
     )
@@ -179,6 +187,9 @@ def test_a_pivot_behind_a_join_is_a_pivot_of_the_join():
 
 @pytest.mark.parametrize("name", sorted(functions.AGGREGATES))
 def test_every_aggregate_of_spark_is_not_monotone(name):
+    """Design 000 Part 2: test_aggregate_is_not_monotone
+    Design 001 §9.1: test_classify_aggregate_source_is_non_monotone
+    """
     calls = (f"{name}({arguments})" for arguments in ("", "x", "x, 1", "x, y, 1", "x, y, 1, 2"))
     read = [call for call in calls if not parse_query(f"SELECT {call} FROM a").problems]
     assert read
@@ -190,6 +201,7 @@ def test_every_aggregate_of_spark_is_not_monotone(name):
 
 @pytest.mark.parametrize("name", sorted(functions.WINDOW_ONLY))
 def test_every_window_function_of_spark_is_not_monotone(name):
+    """Design 000 Part 2: test_window_is_not_monotone"""
     read = [call for call in (f"{name}()", f"{name}(x)", f"{name}(x, 1)") if parse_query(f"SELECT {call} FROM a").tree]
     for call in read:
         assert signs(f"SELECT {call} OVER (ORDER BY x) FROM a") == "a-"

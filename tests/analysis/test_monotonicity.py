@@ -88,6 +88,7 @@ def test_a_read_that_is_not_monotone_names_its_operator():
     ],
 )
 def test_the_older_check_takes_the_first_operator_from_the_root(text, expected):
+    """Design 000 Part 2: test_nested_non_monotone_detected"""
     found = first_obstacle(parse_query(text).tree)
     assert (None if found is None else found[0]) == expected
 

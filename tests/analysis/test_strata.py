@@ -17,27 +17,32 @@ def strata(**edges):
 
 
 def test_a_linear_chain_of_monotone_edges_is_all_stratum_0():
+    """Design 001 §9.1: test_assign_strata_linear_chain"""
     found = strata(a={"s": PLUS}, b={"a": PLUS}, c={"b": PLUS})
     assert found.level == {"a": 0, "b": 0, "c": 0}
     assert found.broken == ()
 
 
 def test_a_non_monotone_edge_lifts_its_reader_by_one():
+    """Design 001 §9.1: test_assign_strata_non_monotone_edge"""
     assert strata(a={"s": PLUS}, b={"a": PLUS}, c={"b": MINUS}).level == {"a": 0, "b": 0, "c": 1}
 
 
 def test_a_diamond_with_mixed_edges_is_as_high_as_its_higher_arm():
+    """Design 001 §9.1: test_assign_strata_diamond_with_mixed_edges"""
     found = strata(a={"s": PLUS}, b={"a": PLUS}, c={"a": MINUS}, d={"b": PLUS, "c": PLUS})
     assert found.level == {"a": 0, "b": 0, "c": 1, "d": 1}
 
 
 def test_a_non_monotone_cycle_is_unstratifiable():
+    """Design 001 §9.1: test_assign_strata_non_monotone_cycle_is_unstratifiable"""
     found = strata(a={"s": PLUS, "b": MINUS}, b={"a": PLUS})
     assert found.broken == (("a", "b"),)
     assert found.level == {"a": 0, "b": 0}
 
 
 def test_a_monotone_cycle_is_one_stratum():
+    """Design 001 §9.1: test_assign_strata_monotone_cycle_ok"""
     found = strata(a={"s": PLUS, "b": PLUS}, b={"a": PLUS})
     assert found.broken == ()
     assert found.level == {"a": 0, "b": 0}

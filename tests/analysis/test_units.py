@@ -22,6 +22,7 @@ def all_of(reads):
 
 
 def test_tables_without_groups_are_units_of_their_own():
+    """Design 004 Step 7: test_diamond_linear_unaffected"""
     assert of("s>a a>b") == (Unit(UnitKind.TABLE, ("a",), ()), Unit(UnitKind.TABLE, ("b",), (0,)))
 
 

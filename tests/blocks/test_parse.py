@@ -113,4 +113,4 @@ LARGE = [query for corpus in corpora() for query in corpus.queries if corpus.tit
 
 @pytest.mark.parametrize("query", LARGE, ids=lambda query: query.name)
 def test_the_large_corpora_are_taken_apart_and_agree_with_the_parser(query):
-    blocks_of(query.text)
+    assert blocks_of(query.text) is not None

@@ -147,17 +147,21 @@ def test_sccs_of_a_mutual_recursion_show_the_query(shell: Shell) -> None:
 
 
 def test_groups(shell: Shell) -> None:
+    """Design 004 Step 7: test_diamond_groups_sql_function
+    Design 004 Step 7: test_diamond_consistency_in_catalog_view
+    Design 004 Step 7: test_diamond_consistency_alter
+    """
     shell.write("dags/d.yaml", DIAMOND)
     assert shell.ok("groups").out == (
-        "group  pipeline  atomic  policy   schedule  paths meet in  tables\n"
-        "    1  d         yes     slowest  15m       meet           left, right, meet\n"
+        "group  pipeline  atomic  policy   schedule  epoch  last commit  paths meet in  tables\n"
+        "    1  d         yes     slowest  15m           -            -  meet           left, right, meet\n"
     )
     (group,) = shell.ok("groups", "--json").json["groups"]
     assert group["parts"][0]["schedule"] == "15m"
     shell.write("dags/d.yaml", DIAMOND.replace("sources:", "diamond_consistency: none\nsources:"))
     assert shell.ok("groups").out == (
-        "group  pipeline  atomic  policy   schedule  paths meet in  tables\n"
-        "    1  d         no      slowest         -  meet           left, right, meet\n"
+        "group  pipeline  atomic  policy   schedule  epoch  last commit  paths meet in  tables\n"
+        "    1  d         no      slowest         -      -            -  meet           left, right, meet\n"
         "Group 1 is published one by one: diamond_consistency: none is set for at least one of its tables.\n"
     )
 
@@ -166,8 +170,8 @@ def test_a_group_that_no_pipeline_has_a_part_of(shell: Shell) -> None:
     shell.write("dags/d.yaml", DIAMOND.partition("  meet:")[0])
     shell.write("dags/e.yaml", "pipeline: e\nstream_tables:\n  meet: {query: 'SELECT * FROM left, right'}\n")
     assert shell.ok("groups").out == (
-        "group  pipeline  atomic  policy  schedule  paths meet in  tables\n"
-        "    1         -  no           -         -  meet           left, right, meet\n"
+        "group  pipeline  atomic  policy  schedule  epoch  last commit  paths meet in  tables\n"
+        "    1         -  no           -         -      -            -  meet           left, right, meet\n"
         "Group 1 is published one by one: its tables are in several pipelines ('d' and 'e'), and each of them "
         "publishes by itself.\n"
     )
@@ -204,7 +208,7 @@ def test_where_everything_is_broken_only_that_is_told(shell: Shell, command: tup
 
 
 #: Those that look into the catalog too, if anybody has opened it.
-LOOKING = ("explain", "sccs", "strata")
+LOOKING = ("explain", "groups", "sccs", "strata")
 
 
 @pytest.mark.parametrize("looking", [False, True])

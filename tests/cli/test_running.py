@@ -54,7 +54,8 @@ def test_a_table_from_its_first_refresh_to_its_end(shop: Shell) -> None:
         f"best   FULL        2         1        1 <s>  days changed; {why}\n"
     )
     again = shop.ok("run", "--json").json
-    assert sorted(again) == ["failures", "notes", "ok", "pipelines"]
+    assert sorted(again) == ["failures", "notes", "ok", "pipelines", "skipped_strata"]
+    assert again["skipped_strata"] == {"shop": [1, 2]}
     assert (again["ok"], again["failures"]) == (True, {})
     assert {name: result["mode"] for name, result in again["pipelines"]["shop"].items()} == {
         "days": "NO_DATA",
@@ -81,8 +82,8 @@ def _look(shop: Shell, between: str) -> None:
     )
 
     row = without_times(shop.ok("status").out).splitlines()[1].split()
-    assert re.fullmatch(r"\d+[smh]", row.pop(4)), "staleness"
-    assert row == ["default.best", "shop", "ACTIVE", "2", "<moment>", "<moment>", "FULL", "-"]
+    assert re.fullmatch(r"\d+[smh]", row.pop(5)), "staleness"
+    assert row == ["default.best", "shop", "ACTIVE", "2", "2", "<moment>", "<moment>", "FULL", "-"]
     [best] = shop.ok("status", "best", "--json").json
     assert list(best) == [
         "table",
@@ -90,6 +91,8 @@ def _look(shop: Shell, between: str) -> None:
         "pipeline",
         "status",
         "mode",
+        "stratum",
+        "scc_id",
         "epoch",
         "group",
         "group_epoch",
@@ -136,6 +139,7 @@ def _look(shop: Shell, between: str) -> None:
         "phases",
         "error",
         "group_epoch",
+        "skipped_strata",
     ]
     assert [row["table"] for row in shop.ok("history", "--limit", "3", "--json").json] == ["best", "days", "best"]
     assert shop("history", "-p", "nope").code == 1
@@ -166,7 +170,8 @@ def _steer(shop: Shell) -> None:
     assert len(shop.ok("status", "--json").json) == 2
     # In whatever order they are named, readers go first.
     assert shop.ok("drop", "days", "best", "days", "--yes", "--json").json == {
-        "dropped": ["default.best", "default.days"]
+        "dropped": ["default.best", "default.days"],
+        "left": [],
     }
     assert shop.ok("status").out == "No stream table was refreshed yet; `trickle run` does it.\n"
     assert [path.name for path in (shop.folder.parent / "home/warehouse/default").iterdir()] == ["sales"]

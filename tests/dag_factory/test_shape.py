@@ -188,6 +188,7 @@ def test_a_recursive_query_is_a_task_like_any_other(write: Write) -> None:
 
 
 def test_a_diamond_that_is_dissolved_is_run_table_by_table(write: Write) -> None:
+    """Design 004 Step 7: test_diamond_none_mode_no_groups"""
     (dag,) = build_dags(write({"d.yaml": DIAMOND + "diamond_consistency: none\n"}), {})
 
     assert sorted(task.task_id for task in dag.tasks) == ["all_refreshed", "both", "left_arm", "pin", "right_arm"]

@@ -85,6 +85,9 @@ def texts(project, folder):
 
 
 def test_every_key_arrives_in_the_records(tmp_path):
+    """Design 004 Step 4: test_catalog_diamond_consistency_override
+    Design 004 Step 4: test_diamond_consistency_from_sql_str
+    """
     folder = write(tmp_path, {"p.yaml": EVERYTHING, "sql/second.sql": "SELECT 2"})
     pipeline = only(load_project(folder))
     assert (pipeline.name, pipeline.namespace, pipeline.file) == ("shop.daily", "shop", f"{tmp_path}/p.yaml")

@@ -22,6 +22,7 @@ def refusal(environ: dict[str, str]) -> str:
 
 
 def test_without_configuration_the_defaults_hold(tmp_path):
+    """Design 004 Step 4: test_catalog_diamond_consistency_default"""
     assert load_settings({"AIRFLOW_HOME": str(tmp_path)}) == Settings(
         allow_circular=False,
         max_fixpoint_iterations=100,

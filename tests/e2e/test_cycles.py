@@ -70,6 +70,10 @@ def alerts(dags: Path) -> list[dict[str, Any]]:
 
 
 def test_red_and_blue_edges(stack: Stack, catalog: SqlCatalog) -> None:
+    """Design 002 §8.2: test_mutual_recursion_bidirectional_reachability
+    Design 002 §8.2: test_mutual_recursion_incremental_after_base_delete
+    Design 002 §8.2: test_mutual_recursion_convergence_monitoring
+    """
     api = stack.api
     api.wait_for_dag("colours")
     assert api.import_errors() == []
@@ -111,6 +115,7 @@ def test_red_and_blue_edges(stack: Stack, catalog: SqlCatalog) -> None:
 
 
 def test_a_cycle_that_does_not_settle(stack: Stack, catalog: SqlCatalog, dags: Path) -> None:
+    """Design 000 Part 8: Test 4: Non-convergence hits max_iterations"""
     api = stack.api
     api.wait_for_dag("endless")
     api.unpause("endless")

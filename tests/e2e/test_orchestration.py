@@ -84,6 +84,7 @@ def leftovers(catalog: SqlCatalog) -> list[int]:
 
 
 def test_a_diamond_from_success_over_failure_to_recovery(stack: Stack, catalog: SqlCatalog) -> None:
+    """Design 004 Step 7: test_diamond_atomic_convergence"""
     group = {f"group_d.{step}" for step in ("begin", "commit", "cleanup")}
 
     state, tasks = run(stack, "diamond")
@@ -173,6 +174,7 @@ def test_without_atomicity_a_failing_branch_holds_nobody_up_and_still_fails_the_
 
 
 def test_overlapping_diamonds_with_a_cycle_are_one_group(stack: Stack, catalog: SqlCatalog) -> None:
+    """Design 004 Step 7: test_diamond_nested_merge"""
     state, tasks = run(stack, "nested")
     assert state == "success", tasks
     assert {"cycle_hop", "nodes", "far", "ends", "both"} < set(tasks)
@@ -184,6 +186,9 @@ def test_overlapping_diamonds_with_a_cycle_are_one_group(stack: Stack, catalog: 
 
 
 def test_strata_are_skipped_when_nothing_below_them_changed(stack: Stack, catalog: SqlCatalog) -> None:
+    """Design 001 §9.2: test_downstream_stratum_skipped_when_upstream_unchanged
+    Design 001 §9.2: test_downstream_not_skipped_when_base_table_has_changes
+    """
     state, tasks = run(stack, "layers")
     assert (state, set(tasks.values())) == ("success", {"success"}), tasks
     assert sorted(tasks) == ["all_refreshed", "counted", "kept", "paid", "pin", "skip_stratum_1", "skip_stratum_2"]

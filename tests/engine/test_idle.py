@@ -55,6 +55,7 @@ def without_spark(shop: World, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_what_reads_a_change_is_busy_and_the_rest_is_not(shop: World) -> None:
+    """Design 001 §9.2: test_downstream_not_skipped_when_base_table_has_changes"""
     assert look(shop).busy == frozenset()
     shop.append("s", {"k": 2, "x": 2})
     found = look(shop, "p/next")

@@ -72,6 +72,7 @@ def alerts() -> list[Any]:
 
 
 def test_from_the_first_failure_to_the_recovery(endless: World) -> None:
+    """Design 000 Part 8: Test 4: Non-convergence hits max_iterations"""
     passes: list[Iteration] = []
     with pytest.raises(TickFailed, match=r"a, b: .* did not settle within 5 passes") as raised:
         endless.tick(progress=lambda _unit, one: passes.append(one))

@@ -93,10 +93,12 @@ def test_opening_again_changes_nothing(lake: Lakehouse, catalog_uri: str, tmp_pa
         "trickle_prepared",
         "trickle_skipped_strata",
         "trickle_submissions",
+        "trickle_places",
+        "trickle_mutual_groups",
     } < set(before)
 
 
-@pytest.mark.parametrize("found", ["7", "999", "0"])
+@pytest.mark.parametrize("found", ["8", "999", "0"])
 def test_another_layout_is_refused(lake: Lakehouse, catalog_uri: str, tmp_path: Path, found: str) -> None:
     with writing(lake) as connection:
         connection.execute(update(state_tables.meta).values(value=found))
@@ -105,7 +107,7 @@ def test_another_layout_is_refused(lake: Lakehouse, catalog_uri: str, tmp_path: 
     where = lake.database.url.render_as_string()
     assert str(caught.value) == (
         f"Iceberg catalog 'trickle' at {where} holds trickle state of layout {found}; this version of "
-        f"airflow-trickle knows layout 6. Install a version of airflow-trickle that matches."
+        f"airflow-trickle knows layout 7. Install a version of airflow-trickle that matches."
     )
 
 
@@ -128,14 +130,15 @@ LACKING = {
     ),
     4: (("status", "settings"),),
     5: (("leases", "boot_id"), ("leases", "pid_namespace"), ("leases", "start_ticks")),
+    6: (("ticks", "skipped_strata"),),
 }
 #: The tables that came with a layout.
-CAME_WITH = {3: ("iterations",), 4: ("prepared", "skipped_strata", "submissions")}
+CAME_WITH = {3: ("iterations",), 4: ("prepared", "skipped_strata", "submissions"), 7: ("places", "mutual_groups")}
 
 
 def go_back_to(connection: Connection, layout: int) -> None:
     """Turn the state tables into those of an older layout."""
-    for older in range(layout, 6):
+    for older in range(layout, 7):
         for table in CAME_WITH.get(older + 1, ()):
             connection.execute(text(f"DROP TABLE trickle_{table}"))
         for table, column in LACKING[older]:
@@ -143,7 +146,7 @@ def go_back_to(connection: Connection, layout: int) -> None:
     connection.execute(update(state_tables.meta).values(value=str(layout)))
 
 
-@pytest.mark.parametrize("layout", [1, 2, 3, 4, 5])
+@pytest.mark.parametrize("layout", [1, 2, 3, 4, 5, 6])
 def test_an_older_layout_gains_what_is_new_and_keeps_its_rows(
     lake: Lakehouse, catalog_uri: str, tmp_path: Path, layout: int
 ) -> None:

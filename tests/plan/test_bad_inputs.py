@@ -3,8 +3,11 @@
 # ruff: noqa: E501  a message is read best as it is printed
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from airflow_trickle.analysis.cycles import SEE
 from tests.yaml_files import messages, planned
 
 HEAD = "pipeline: p\nsources: [edges, blocked]\n"
@@ -16,7 +19,13 @@ def project(head: str, tables: dict[str, str]) -> str:
     return f"{head}stream_tables:\n{lines}"
 
 
-UNSAFE = "Read only tables outside of the cycle there, or set allow_circular: unsafe to try it up to max_fixpoint_iterations."
+UNSAFE = "Read only tables outside of the cycle there, or set allow_circular: unsafe to try it up to max_fixpoint_iterations, with refresh_mode: DIFFERENTIAL or AUTO for each of its tables. See docs/analysis.md, section Cycles."
+
+
+def test_the_page_that_hints_name_has_that_section():
+    assert SEE == "See docs/analysis.md, section Cycles."
+    page = Path(__file__).parents[2] / "docs" / "analysis.md"
+    assert "\n## Cycles\n" in page.read_text()
 
 
 def not_monotone(table: str, read: str, path: str, because: str) -> str:
@@ -32,13 +41,14 @@ CASES = {
             HEAD, {"a": "SELECT x FROM edges UNION SELECT x FROM b", "b": "SELECT x FROM c", "c": "SELECT x FROM a"}
         ),
         "p.yaml:5:52: stream table 'a' is part of a cycle: a -> b -> c -> a. Cycles are not allowed in this pipeline. If "
-        "the tables are meant to define each other, set allow_circular: true in the pipeline; if not, take one of these "
-        "reads out.",
+        "the tables are meant to define each other, set allow_circular: true in the pipeline, and for each of them "
+        "refresh_mode: DIFFERENTIAL or AUTO; if not, take one of these reads out. See docs/analysis.md, section Cycles.",
     ),
     "a table that reads itself": (
         project(HEAD, {"a": "SELECT x FROM edges UNION SELECT x FROM a"}),
         "p.yaml:5:52: stream table 'a' reads itself: a -> a. Cycles are not allowed in this pipeline. If the tables are "
-        "meant to define each other, set allow_circular: true in the pipeline; if not, take one of these reads out.",
+        "meant to define each other, set allow_circular: true in the pipeline, and for each of them refresh_mode: "
+        "DIFFERENTIAL or AUTO; if not, take one of these reads out. See docs/analysis.md, section Cycles.",
     ),
     "EXCEPT inside a cycle": (
         project(ALLOWED, {"a": "SELECT x FROM edges EXCEPT SELECT x FROM b", "b": "SELECT x FROM a"}),
@@ -102,12 +112,14 @@ CASES = {
         f"{ALLOWED}stream_tables:\n  a: {{query: SELECT x FROM edges UNION SELECT x FROM b, refresh_mode: FULL}}\n"
         "  b: {query: SELECT x FROM a}\n",
         "p.yaml:5:3: stream table 'a' is part of the cycle a -> b -> a and has refresh_mode: FULL, but the tables of a "
-        "cycle are refreshed from changes only. Set refresh_mode: DIFFERENTIAL, or leave it out.",
+        "cycle are refreshed from changes only. Set refresh_mode: DIFFERENTIAL, or leave it out. See docs/analysis.md, section "
+        "Cycles.",
     ),
     "a query in a cycle that cannot be refreshed from changes": (
         project(ALLOWED, {"a": "SELECT x, rand() AS r FROM edges UNION SELECT x, r FROM a"}),
         "p.yaml:6:22: stream table 'a' is part of the cycle a -> a, and the tables of a cycle are refreshed from changes "
-        "only, but rand() answers differently on every run. Take that out of its query.",
+        "only, but rand() answers differently on every run. Take that out of its query, so that refresh_mode: "
+        "DIFFERENTIAL is possible. See docs/analysis.md, section Cycles.",
     ),
     "the older check of a cycle, where any operator counts": (
         project(
@@ -119,7 +131,7 @@ CASES = {
         ),
         "p.yaml:7:60: stream table 'a' is part of the cycle a -> b -> a, but its query has an operator that is not "
         "monotone; of what it reads there: it is inside NOT EXISTS. With stratified_cycle_validation: true (the default) "
-        "only reads inside the cycle count.",
+        "only reads inside the cycle count. See docs/analysis.md, section Cycles.",
     ),
     "a mode that is none": (
         f"{HEAD}stream_tables:\n  a: {{query: SELECT x FROM edges, refresh_mode: INCREMENTAL}}\n",
@@ -167,11 +179,15 @@ CASES = {
 
 @pytest.mark.parametrize("name", CASES)
 def test_bad_input_is_told_in_one_whole_message(tmp_path, name):
+    """Design 000 Part 8: Test 2: Non-monotone cycle rejected
+    Design 001 §9.2: test_non_stratifiable_cycle_with_intra_not_exists_rejected
+    """
     text, expected = CASES[name]
     assert messages(planned(tmp_path, {"p.yaml": text}), tmp_path) == [expected]
 
 
 def test_a_suggestion_is_yaml_that_is_accepted(tmp_path):
+    """Design 002 §8.2: test_mutual_recursion_detection_generates_helpful_error"""
     text = f"""
         {HEAD.rstrip().replace(chr(10), chr(10) + "        ")}
         mutual_recursion: suggest
@@ -186,10 +202,33 @@ def test_a_suggestion_is_yaml_that_is_accepted(tmp_path):
     (problem,) = planned(tmp_path, {"p.yaml": text}).problems
     assert problem.message == "stream table 'reach': the CTEs 'odd' and 'even' read each other."
     intro, _, yaml = problem.hint.partition("\n")
-    assert intro == "Write this instead, or set mutual_recursion: auto and let it be done for you:"
+    assert intro == (
+        "Write this instead, or set mutual_recursion: auto and let it be done for you (reach__even and reach__odd form a "
+        "cycle at stratum 0; reach will be at stratum 0; `trickle decompose reach` shows who reads whom):"
+    )
     result = planned(tmp_path, {"p.yaml": f"{HEAD}{yaml}\n"})
     assert messages(result, tmp_path) == []
     assert [table.name for table in result.plans[0].tables] == ["reach__even", "reach__odd", "reach"]
+
+
+def test_a_suggestion_that_would_be_refused_is_refused_with_the_reason(tmp_path):
+    """Design 002 §13: stratum info enriches rewrite suggestions"""
+    text = HEAD + (
+        "mutual_recursion: suggest\nstream_tables:\n  reach:\n    query: |\n"
+        "      WITH RECURSIVE odd(x) AS (SELECT x FROM edges UNION SELECT x FROM even),\n"
+        "        even(x) AS (SELECT x FROM edges EXCEPT SELECT x FROM odd)\n"
+        "      SELECT x FROM odd\n"
+    )
+    (told,) = messages(planned(tmp_path, {"p.yaml": text}), tmp_path)
+    first, reason = told.split("\n")
+    assert first == (
+        "p.yaml:5:3: stream table 'reach': the CTEs 'odd' and 'even' read each other. "
+        "Written as stream tables they would be refused, too:"
+    )
+    assert reason.startswith(
+        "p.yaml:8:41: stream table 'reach__even' reads 'reach__odd' inside the cycle reach__even -> reach__odd -> "
+        "reach__even in a place that is not monotone: it is on the right side of EXCEPT."
+    )
 
 
 WARNINGS = {

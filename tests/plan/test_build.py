@@ -103,6 +103,9 @@ DIAMOND = """
 
 
 def test_a_diamond_is_one_unit_whose_members_are_told_apart(tmp_path):
+    """Design 004 Step 7: test_diamond_consistency_default
+    Design 004 Step 7: test_diamond_consistency_create_atomic
+    """
     found = plan(tmp_path, DIAMOND)
     (unit,) = found.refreshes
     assert (unit.unit, unit.kind.value) == ("group_c", "group")
@@ -153,7 +156,16 @@ def test_one_member_that_says_none_dissolves_a_diamond_and_is_named(tmp_path):
     }
 
 
+@pytest.mark.parametrize("word", ["atomic", "none"])
+def test_how_a_diamond_is_published_survives_json(tmp_path, word):
+    """Design 004 Step 4: test_diamond_consistency_roundtrip"""
+    found = plan(tmp_path, DIAMOND + f"diamond_consistency: {word}\n")
+    (group,) = Plan.model_validate_json(found.model_dump_json()).groups
+    assert (group.atomic, [part.atomic for part in group.parts]) == (word == "atomic", [word == "atomic"])
+
+
 def test_a_diamond_that_nobody_wants_atomic_gets_no_warning(tmp_path):
+    """Design 004 Step 7: test_diamond_none_mode_no_groups"""
     assert plan(tmp_path, DIAMOND + "diamond_consistency: none\n").warnings == ()
     write(tmp_path, {"p.yaml": DIAMOND})
     (found,) = plan_path(tmp_path, Settings(diamond_consistency="none")).plans
@@ -232,7 +244,8 @@ EXPECTED = [
     "Did you mean FULL?",
     "k_cycle.yaml:3:28: stream table 'k' is part of a cycle: k -> l -> k. "
     "Cycles are not allowed in this pipeline. If the tables are meant to define each other, set allow_circular: true "
-    "in the pipeline; if not, take one of these reads out.",
+    "in the pipeline, and for each of them refresh_mode: DIFFERENTIAL or AUTO; if not, take one of these reads out. "
+    "See docs/analysis.md, section Cycles.",
     "l_mode.yaml:3:21: stream table 'm': refresh_mode: DIFFERENTIAL is not possible, because rand() answers "
     "differently on every run. Take that out of the query, or set refresh_mode: AUTO or FULL.",
     "sub/z.sql:3:13: stream table 'z': the query does not parse: something is missing at '='. Correct the SQL there.",

@@ -1,5 +1,6 @@
 """What becomes of a query with mutual recursion."""
 
+# ruff: noqa: E501  a line is read best as it is printed
 from __future__ import annotations
 
 from pathlib import Path
@@ -66,7 +67,20 @@ def test_members_are_told_with_their_queries(tmp_path):
         reach: the query behind WITH
           SELECT n FROM reach__red AS red
           UNION
-          SELECT n FROM reach__blue AS blue""")
+          SELECT n FROM reach__blue AS blue
+
+        Cycles and strata
+          reach__blue and reach__red form a cycle at stratum 0; reach will be at stratum 0
+          reach__red reads reach__blue, inside the cycle: MONOTONE, a row more only ever adds rows: project, union, inner join
+          reach__red reads red_edges: MONOTONE, a row more only ever adds rows: project, union, filter
+          reach__blue reads blue_edges: MONOTONE, a row more only ever adds rows: project, inner join
+          reach__blue reads reach__red, inside the cycle: MONOTONE, a row more only ever adds rows: project, inner join
+          reach reads reach__blue: MONOTONE, a row more only ever adds rows: union, project
+          reach reads reach__red: MONOTONE, a row more only ever adds rows: union, project
+
+        To watch it
+          trickle sccs   the passes of its last refresh, when and whether it settled
+          trickle history --iterations reach__blue   what each pass changed""")
     shown = decomposition_json(told)
     assert (shown["table"], shown["identifier"], shown["pipeline"]) == ("reach", "default.reach", "p")
     assert shown["mutual_recursion"] is True

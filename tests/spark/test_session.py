@@ -62,7 +62,8 @@ def test_provider_connects_when_it_is_asked():
     assert not provider.used
     provider.interrupt()  # nothing to interrupt
     with provider:
-        assert provider.session is provider.session
+        first = provider.session
+        assert provider.session is first
         assert provider.used
         assert provider.session.session_id == name
     assert not provider.used

@@ -40,7 +40,7 @@ def test_rows_before_and_the_change_are_the_rows_after(judge: DuckDBJudge, case:
         _require_right(verdict, before, after)
         with_state += verdict.state is not None
     keeps_state = case.state and case.expected != "-- expect no state"
-    assert with_state > 0 if keeps_state else with_state == 0
+    assert (with_state > 0) == keeps_state
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if case.state], ids=_id)

@@ -90,6 +90,11 @@ def test_there_is_a_loader_and_an_expectation_for_every_example() -> None:
 
 @pytest.mark.parametrize("name", EXPECTED)
 def test_an_example_runs(world: World, name: str) -> None:
+    """Design 002 §8.2: test_mutual_recursion_entity_propagation
+    Design 002 §8.2: test_mutual_recursion_manual_decomposition_converges
+    Design 002 §8.2: test_mutual_recursion_incremental_after_base_insert
+    Design 002 §8.2: test_mutual_recursion_incremental_after_base_delete
+    """
     recursion_examples.load(world.outside, [name])
     pipeline = Pipeline.load(DAGS / f"{name}.yaml")
     first = pipeline.tick()

@@ -118,6 +118,7 @@ def test_a_node_comes_with_its_edges_in_one_batch(world: World) -> None:
 
 @pytest.mark.parametrize("length", [60, pytest.param(1000, marks=pytest.mark.soak)])
 def test_a_long_chain_in_one_batch_is_complete(world: World, length: int) -> None:
+    """Design 000 Part 8: Test 3: Convergence within max_iterations"""
     stage = Stage(world, REACH, {"first": [(0, 0)], "edges": [(-2, -1)]}, cap=2000)
     stage.tick()
     chain = [(node, node + 1) for node in range(length)]

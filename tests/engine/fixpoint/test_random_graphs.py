@@ -58,6 +58,11 @@ def run(world: World, name: str, seed: int, batches: int, *, nulls: bool = True,
 
 @pytest.mark.parametrize("name", [name for name in SYSTEMS if name not in _ALIKE])
 def test_after_every_batch_it_is_the_least_fixed_point(world: World, name: str, tuned: Tuned) -> None:
+    """Design 000 Part 8: Test 1: Simple cycle with monotone queries
+    Design 001 §9.2: test_stratified_cycle_with_external_not_exists_allowed
+    Design 001 §9.3: test_stratified_cycle_matches_ground_truth
+    Design 002 §8.2: test_mutual_recursion_manual_decomposition_converges
+    """
     tuned(arrow_fixpoint_input_rows=-1)
     # Rows come and go in one batch.
     run(world, name, seed=0, batches=2 if name in TWICE else budgets.rounds(1), changes=3)
@@ -65,6 +70,7 @@ def test_after_every_batch_it_is_the_least_fixed_point(world: World, name: str, 
 
 @pytest.mark.parametrize("name", NEAR)
 def test_the_same_in_the_refreshing_process(world: World, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Design 002 §8.2: test_mutual_recursion_three_way_cycle"""
     settled = []
     settle = near.NearMachine.settle
 

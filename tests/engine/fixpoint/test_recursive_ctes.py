@@ -14,6 +14,10 @@ from tests.engine.world import World
 
 @pytest.mark.parametrize("name", CTES)
 def test_a_recursive_query_is_its_least_fixed_point_after_every_batch(world: World, name: str) -> None:
+    """Design 001 §9.2: test_recursive_cte_cycle_elimination_uses_dred
+    Design 001 §9.2: test_recursive_cte_external_anti_join_uses_dred
+    Design 002 §8.3: test_mutual_recursion_matches_ground_truth
+    """
     batches = 2 if f"CTE: {name}" in TWICE else budgets.rounds(1)
     run(world, f"CTE: {name}", seed=0, batches=batches, changes=3)
 

@@ -22,6 +22,9 @@ from tests.engine.world import World
 
 
 def test_all_members_are_published_together_and_the_epoch_advances(shop: World) -> None:
+    """Design 004 Step 3: test_consistency_group_epoch_advance
+    Design 004 Step 7: test_diamond_atomic_all_succeed
+    """
     first = shop.tick()
     assert {name: result.group_epoch for name, result in first.items()} == {"b": 1, "c": 1, "d": 1}
     are_right(shop)
@@ -52,6 +55,7 @@ def test_members_read_the_staged_state_of_those_before_them_from_changes(shop: W
 
 
 def test_one_failure_leaves_all_members_as_they_were(shop: World) -> None:
+    """Design 004 Step 7: test_diamond_atomic_partial_fail"""
     shop.tick()
     before, files = states(shop), shop.files()
     shop.append("s", {"k": 3, "x": 0})
@@ -71,6 +75,7 @@ def test_one_failure_leaves_all_members_as_they_were(shop: World) -> None:
 
 
 def test_the_next_tick_brings_all_of_them_on(shop: World) -> None:
+    """Design 004 Step 7: test_diamond_atomic_convergence"""
     shop.tick()
     shop.append("s", {"k": 3, "x": 0})
     with pytest.raises(TickFailed):
@@ -184,6 +189,7 @@ def test_a_cycle_that_does_not_settle_holds_the_whole_group(world: World) -> Non
 
 
 def test_with_none_a_failing_branch_holds_nobody_up_and_the_meeting_point_says_so(shop: World) -> None:
+    """Design 004 Step 7: test_diamond_none_mode_unblocked"""
     shop.define(DIAMOND, diamonds="none")
     shop.tick()
     shop.append("s", {"k": 2, "x": 0}, {"k": 2, "x": 5})

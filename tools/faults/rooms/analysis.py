@@ -10,6 +10,14 @@ _PLAN = Room("plan", "airflow_trickle/plan", tests=("tests/plan", "tests/dag_fac
 
 ANALYSIS: tuple[Fault, ...] = (
     _ANALYSIS.fault(
+        "proposal-without-problems",
+        "decompose and suggest do not say what would be refused of the tables they propose",
+        "proposal.py",
+        "problems = tuple(problem for problem in one.problems if _is_of(problem, names))",
+        "problems: tuple[Problem, ...] = ()",
+        tests=("tests/plan/test_bad_inputs.py", "tests/cli/test_decompose_command.py"),
+    ),
+    _ANALYSIS.fault(
         "stratum-without-its-step",
         "a table that subtracts stands in the same stratum as what it subtracts",
         "strata.py",
