@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import signal
+import sys
 
 from benchmarks import (
     analysis,
@@ -37,6 +39,8 @@ def main() -> None:
     """Run all parts, or those named."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("parts", nargs="*", metavar="PART", help=", ".join(PARTS))
+    # So that what a benchmark has started is stopped and removed.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     for name in parser.parse_args().parts or PARTS:
         print(f"\n== {name} ==", flush=True)
         PARTS[name]()
