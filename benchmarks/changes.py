@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from decimal import Decimal
 from pathlib import Path
 
 import duckdb
@@ -148,10 +149,10 @@ def _updated(name: str, rows: pa.Table) -> pa.Table:
     """Rows with other values in some columns, and the same keys."""
     values: dict[str, pa.ChunkedArray] = {}
     if name == "orders":
-        values["o_totalprice"] = pc.add(rows["o_totalprice"], pa.scalar(1).cast(rows["o_totalprice"].type))
+        values["o_totalprice"] = pc.add(rows["o_totalprice"], pa.scalar(Decimal(1), rows["o_totalprice"].type))
         values["o_orderpriority"] = _next_of(rows["o_orderpriority"])
     else:
-        values["l_quantity"] = pc.add(rows["l_quantity"], pa.scalar(1).cast(rows["l_quantity"].type))
+        values["l_quantity"] = pc.add(rows["l_quantity"], pa.scalar(Decimal(1), rows["l_quantity"].type))
         values["l_shipmode"] = _next_of(rows["l_shipmode"])
     for column, changed in values.items():
         field = rows.schema.field(column)
