@@ -8,6 +8,7 @@ import sys
 
 from benchmarks import (
     analysis,
+    auto,
     charts,
     commits,
     differential,
@@ -31,6 +32,7 @@ PARTS = {
     "growth": growth.main,
     "memory": memory.main,
     "recursion": recursion.main,
+    "auto": auto.main,
     "tpch": tpch.main,
     "orchestration": orchestration.main,
     "charts": charts.main,

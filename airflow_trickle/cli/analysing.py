@@ -9,6 +9,7 @@ import typer
 from rich.text import Text
 
 from airflow_trickle.cli.ahead import notes_of, print_notes
+from airflow_trickle.cli.auxiliary_state import state_lines, state_of
 from airflow_trickle.cli.cycles import NO_STATE, states_of_cycles
 from airflow_trickle.cli.explaining import explain_delta
 from airflow_trickle.cli.opening import (
@@ -65,17 +66,21 @@ def explain(
     identifier = matching(identifiers, table)
     if identifier is None:
         _refuse(unknown_table(table, path, identifiers, project), project.problems, as_json=as_json)
+    plan, step = next((plan, one) for plan in project.plans for one in plan.tables if one.identifier == identifier)
     if delta:
-        plan, step = next((plan, one) for plan in project.plans for one in plan.tables if one.identifier == identifier)
         wanted = [name.strip() for name in changed.split(",") if name.strip()]
         explain_delta(plan, step, wanted, as_json=as_json, more={"errors": _errors(project.problems)})
         if not as_json:
             _blank_line(project)
     elif as_json:
         notes = notes_of(project, [identifier])
-        print_json({**explain_table_json(project, identifier), "notes": notes, "errors": _errors(project.problems)})
+        parts, unanswered = state_of(plan, step)
+        more = {"auxiliary_state": parts, "catalog_errors": unanswered, "notes": notes}
+        print_json({**explain_table_json(project, identifier), **more, "errors": _errors(project.problems)})
     else:
-        _print_lines(explain_table_text(project, identifier))
+        parts, unanswered = state_of(plan, step)
+        told = [*state_lines(parts), *(f"  not known: {message}" for message in unanswered)]
+        _print_lines([*explain_table_text(project, identifier), *(["", "Auxiliary state", *told] if told else [])])
         _blank_line(project)
         print_notes(notes_of(project, [identifier]))
     _end(project, as_json=as_json)
