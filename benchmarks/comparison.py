@@ -18,7 +18,6 @@ from airflow_trickle.results import TableResult
 from airflow_trickle.spark.session import SparkProvider
 from airflow_trickle.spark.target import target_from_environment
 from benchmarks import report
-from benchmarks.auxiliary_state import state_of
 from benchmarks.changes import SourceChanges, load
 from benchmarks.report import Measurement, Report
 from benchmarks.rivals import PlainFiles
@@ -94,7 +93,7 @@ class _Comparison:
         """The first refresh of every table."""
         for name in self._pipelines:
             result, tick, use = self._refreshed(name)
-            one = Measurement.of(result, tick, use, query=name, state=state_of(name))
+            one = Measurement.of(result, tick, use, query=name)
             self._found.first.append(one)
             print(f"{name} first refresh {result.seconds:.2f} s {result.phases} {report.short_state(one)}", flush=True)
 
@@ -104,7 +103,6 @@ class _Comparison:
         with self._spark() as provider:
             plain = PlainFiles.of(provider.session, self._lake.folder, self._lake.tables)
         for name, query in self._queries.items():
-            before = state_of(name)
             result, tick, use = self._refreshed(name)
             with self._spark() as provider:
                 spark = plain.by_spark(provider.session, name, query)
@@ -121,8 +119,6 @@ class _Comparison:
                 spark_seconds=spark,
                 duckdb_seconds=plain.by_duckdb(name, query),
                 exact=plain.is_exact(self._lake.catalog, name),
-                state_before=before,
-                state=state_of(name),
             )
             self._found.rounds.append(one)
             report.show_round(one, phases=self._wanted.phases)

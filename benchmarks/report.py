@@ -17,7 +17,6 @@ from typing import Any
 import psutil
 
 from airflow_trickle.results import TableResult
-from benchmarks.auxiliary_state import State
 from benchmarks.settings import Settings
 from benchmarks.spark_counters import SparkUse
 
@@ -59,8 +58,8 @@ class Measurement:
     spark_seconds: float | None = None
     duckdb_seconds: float | None = None
     exact: bool | None = None
-    state_before: Sequence[State] = ()
-    state: Sequence[State] = ()
+    #: Part by part, see `airflow_trickle.results.PartState`: ``added_to`` and ``unchanged`` were read.
+    state: Sequence[Mapping[str, Any]] = ()
 
     @classmethod
     def of(cls, result: TableResult, tick_seconds: float, use: SparkUse, **more: Any) -> Measurement:
@@ -77,6 +76,7 @@ class Measurement:
             bytes_opened=result.bytes_read,
             bytes_written=result.bytes_written,
             spark=use.as_dict(),
+            state=[one.model_dump() for one in result.state],
             **more,
         )
 
@@ -225,7 +225,7 @@ def _figures(name: str, counted: Sequence[Measurement], rounds: Iterable[Measure
         stages=median(one.spark["stages"] for one in counted),
         round_trips=median(one.spark["round_trips"] for one in counted),
         bytes_read=median(one.spark["bytes_read"] for one in counted),
-        state_bytes=median(sum(state.bytes for state in one.state) for one in counted),
+        state_bytes=median(sum(part["bytes"] or 0 for part in one.state) for one in counted),
         changed=any(one.rows_inserted or one.rows_deleted for one in counted),
         exact=all(one.exact for one in rounds),
     )
@@ -235,8 +235,11 @@ def short_state(one: Measurement) -> str:
     """The auxiliary state after a refresh in a few words."""
     if not one.state:
         return "no state"
-    parts = (f"{'root' if state.part < 0 else state.part}: {state.bytes / _MIB:.2f} MiB" for state in one.state)
-    return "state " + ", ".join(parts)
+    return "state " + ", ".join(
+        f"{'root' if part['part'] < 0 else part['part']} {part['outcome']} "
+        + (f"({part['code']})" if part["bytes"] is None else f"{part['bytes'] / _MIB:.2f} MiB")
+        for part in one.state
+    )
 
 
 def show_round(one: Measurement, *, phases: bool) -> None:

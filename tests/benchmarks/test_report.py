@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from benchmarks import report
-from benchmarks.auxiliary_state import State
 from benchmarks.charts import draw
 from benchmarks.report import Measurement, Report
 from benchmarks.settings import settings
@@ -34,7 +33,7 @@ def measurement(query: str, seconds: float, spark_seconds: float, number: int, *
         "warm_up": number == 0,
         "duckdb_seconds": 0.1,
         "exact": True,
-        "state": (State(-1, 2, 1000),),
+        "state": [{"part": -1, "outcome": "added_to", "bytes": 1000, "files": 2}],
     }
     return Measurement(query=query, seconds=seconds, spark_seconds=spark_seconds, round=number, **{**values, **more})
 
@@ -88,7 +87,7 @@ def test_the_file_has_all_rounds_and_the_medians(found: Report, tmp_path: Path) 
     written = json.loads((tmp_path / "out.json").read_text())
     assert written["layout"] == report.LAYOUT
     assert len(written["rounds"]) == 12
-    assert written["rounds"][0]["state"] == [{"part": -1, "files": 2, "bytes": 1000}]
+    assert written["rounds"][0]["state"] == [{"part": -1, "outcome": "added_to", "bytes": 1000, "files": 2}]
     assert written["summaries"][0]["queries"][0]["ratio"] == 4.0
 
 
