@@ -38,9 +38,11 @@ RULES: tuple[Fault, ...] = (
         "semi-join-old-rows-stay",
         "a semi join adds the affected rows that had a partner instead of taking them away",
         "joins.py",
-        "for version, weight in ((Version.NEW, 1), (Version.OLD, -1)):\n            term = uniform(at, Version.OLD, weight)"
+        "for version, weight in ((Version.NEW, 1), (Version.OLD, -1)):\n"
+        "            term = uniform(at, Version.OLD, weight)"
         ".with_(version, join)",
-        "for version, weight in ((Version.NEW, 1), (Version.OLD, 1)):\n            term = uniform(at, Version.OLD, weight)"
+        "for version, weight in ((Version.NEW, 1), (Version.OLD, 1)):\n"
+        "            term = uniform(at, Version.OLD, weight)"
         ".with_(version, join)",
     ),
     _RULES.fault(
