@@ -55,6 +55,74 @@ class Iteration(BaseModel):
         return sum(self.changes.values())
 
 
+class Cause(str, Enum):
+    """Why there was something to do for a table."""
+
+    FIRST_REFRESH = "first_refresh"
+    RESET = "reset"
+    QUERY_CHANGED = "query_changed"
+    SETTINGS_CHANGED = "settings_changed"
+    PARTITIONS_CHANGED = "partitions_changed"
+    #: ``full_refresh``.
+    ASKED = "asked"
+    INPUTS_CHANGED = "inputs_changed"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+class ChoiceCode(str, Enum):
+    """Why AUTO refreshed a table from changes or in full."""
+
+    QUICKER_FROM_CHANGES = "quicker_from_changes"
+    QUICKER_IN_FULL = "quicker_in_full"
+    #: The inputs are so small that a query over them takes as long as any.
+    SMALL_INPUTS = "small_inputs"
+    #: No refresh in full was measured, and a large share of the rows has changed.
+    MANY_CHANGES = "many_changes"
+    #: No refresh in full was measured, and a small share of the rows has changed.
+    FEW_CHANGES = "few_changes"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+class Choice(BaseModel):
+    """What AUTO chose, by which estimates in seconds; None where nothing tells."""
+
+    model_config = ConfigDict(frozen=True)
+
+    code: ChoiceCode
+    full: bool
+    #: The reason in words; empty if there is nothing to say.
+    why: str = ""
+    from_changes: float | None = None
+    in_full: float | None = None
+    #: What plain Spark would take to overwrite the table.
+    plain_spark: float | None = None
+    #: Whether the estimate of a refresh from changes comes from the query, since none was measured.
+    by_program: bool = False
+
+
+class PartState(BaseModel):
+    """The auxiliary state of a part of a query after a refresh, or why there is none.
+
+    ``outcome`` is ``made``, ``added_to`` or ``unchanged`` where there is state, else ``none``, ``declined`` (because of
+    its size) or ``removed``.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    #: The number of the part in the order of the text; -1 is the outermost operation.
+    part: int
+    outcome: str
+    bytes: int | None = None
+    files: int = 0
+    #: Why there is none, for programs and for people.
+    code: str | None = None
+    why: str = ""
+
+
 class TableResult(BaseModel):
     """The outcome of one table in one tick, as the API, the CLI and XCom show it."""
 
@@ -76,6 +144,12 @@ class TableResult(BaseModel):
     bytes_written: int | None = None
     #: Seconds by phase: pin, read, compute, write, commit.
     phases: dict[str, float] = Field(default_factory=dict)
+    #: Why there was something to do; None where there was nothing.
+    cause: Cause | None = None
+    #: What AUTO chose; None where there was no choice.
+    choice: Choice | None = None
+    #: The auxiliary state of its query, part by part; empty for refreshes that do not deal with it.
+    state: tuple[PartState, ...] = ()
     error: str | None = None
     #: How many commits its atomic group has had with this one; None outside of such a group.
     group_epoch: int | None = None

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import signal
+import sys
 
 from benchmarks import (
     analysis,
+    auto,
+    charts,
     commits,
     differential,
     growth,
@@ -28,16 +32,22 @@ PARTS = {
     "growth": growth.main,
     "memory": memory.main,
     "recursion": recursion.main,
+    "auto": auto.main,
     "tpch": tpch.main,
     "orchestration": orchestration.main,
+    "charts": charts.main,
 }
+#: It measures nothing.
+_ONLY_WHEN_NAMED = "charts"
 
 
 def main() -> None:
     """Run all parts, or those named."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("parts", nargs="*", metavar="PART", help=", ".join(PARTS))
-    for name in parser.parse_args().parts or PARTS:
+    # So that what a benchmark has started is stopped and removed.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    for name in parser.parse_args().parts or [name for name in PARTS if name != _ONLY_WHEN_NAMED]:
         print(f"\n== {name} ==", flush=True)
         PARTS[name]()
 

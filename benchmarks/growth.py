@@ -11,7 +11,7 @@ from pathlib import Path
 from pyiceberg.catalog.sql import SqlCatalog
 
 from airflow_trickle import Pipeline
-from benchmarks.changes import TABLES, append, load
+from benchmarks.changes import TABLES, SourceChanges, load
 from benchmarks.differential import QUERIES
 
 #: Scales of TPC-H at which lineitem has so many million rows.
@@ -49,8 +49,9 @@ def _measured(folder: Path, scale: float, wanted: list[str]) -> dict[str, float]
     for pipeline in pipelines.values():
         pipeline.tick()
     seconds: dict[str, list[float]] = {name: [] for name in wanted}
+    changes = SourceChanges(catalog, folder)
     for number in range(TIMES):
-        append(catalog, folder, CHANGED / rows["lineitem"])
+        changes.make("append", CHANGED / rows["lineitem"])
         for name, pipeline in pipelines.items():
             result = pipeline.tick()[name]
             assert str(result.mode) == "DIFFERENTIAL", result

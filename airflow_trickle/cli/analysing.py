@@ -9,6 +9,8 @@ import typer
 from rich.text import Text
 
 from airflow_trickle.cli.ahead import notes_of, print_notes
+from airflow_trickle.cli.auxiliary_state import state_lines as auxiliary_lines
+from airflow_trickle.cli.auxiliary_state import state_of
 from airflow_trickle.cli.cycles import NO_STATE, states_of_cycles
 from airflow_trickle.cli.explaining import explain_delta
 from airflow_trickle.cli.group_states import moment_text, print_states, with_states
@@ -73,18 +75,22 @@ def explain(
         return
     if identifier is None:
         _refuse(unknown_table(table, path, identifiers, project), project.problems, as_json=as_json)
+    plan, step = next((plan, one) for plan in project.plans for one in plan.tables if one.identifier == identifier)
     if delta:
-        plan, step = next((plan, one) for plan in project.plans for one in plan.tables if one.identifier == identifier)
         wanted = [name.strip() for name in changed.split(",") if name.strip()]
         explain_delta(plan, step, wanted, as_json=as_json, more={"errors": _errors(project.problems)})
         if not as_json:
             _blank_line(project)
     elif as_json:
         notes = notes_of(project, [identifier])
+        parts, unanswered = state_of(plan, step)
         told = {**explain_table_json(project, identifier), "mutual_group": kept}
-        print_json({**told, "notes": notes, "errors": _errors(project.problems)})
+        more = {"auxiliary_state": parts, "catalog_errors": unanswered, "notes": notes}
+        print_json({**told, **more, "errors": _errors(project.problems)})
     else:
-        _print_lines(explain_table_text(project, identifier))
+        parts, unanswered = state_of(plan, step)
+        lines = [*auxiliary_lines(parts), *(f"  not known: {message}" for message in unanswered)]
+        _print_lines([*explain_table_text(project, identifier), *(["", "Auxiliary state", *lines] if lines else [])])
         _print_lines(state_lines(kept) if kept is not None else [])
         _blank_line(project)
         print_notes(notes_of(project, [identifier]))

@@ -10,6 +10,7 @@ import typer
 from rich.text import Text
 
 from airflow_trickle import clock
+from airflow_trickle.cli.auxiliary_state import state_of_row
 from airflow_trickle.cli.cycles import print_traces, traces_of
 from airflow_trickle.cli.opening import (
     UnknownTable,
@@ -186,11 +187,10 @@ def history(
     elif not rows:
         out.print("Nothing was refreshed yet; `trickle run` does it.")
     else:
-        print_table(
-            out,
-            ["started", "table", "action", "rows in", "inserted", "deleted", "seconds", "mode", "epoch", "reason"],
-            (_history_row(row) for row in rows),
-        )
+        kept = any(state_of_row(row) is not None for row in rows)
+        columns = ["started", "table", "action", "rows in", "inserted", "deleted", "seconds", "mode", "epoch"]
+        columns += [*(["state"] if kept else []), "reason"]
+        print_table(out, columns, (_history_row(row, kept=kept) for row in rows))
 
 
 def _refuse_with_strata(table: str | None, *, iterations: bool) -> None:
@@ -213,7 +213,7 @@ def _with_history(lake: Lakehouse, name: str) -> str:
         return gone
 
 
-def _history_row(row: dict[str, Any]) -> tuple[Any, ...]:
+def _history_row(row: dict[str, Any], *, kept: bool) -> tuple[Any, ...]:
     why = row["error"] or row["reason"]
     return (
         _time(clock.moment_of(row["started_at"])),
@@ -225,6 +225,7 @@ def _history_row(row: dict[str, Any]) -> tuple[Any, ...]:
         seconds(row["seconds"]),
         row["mode"],
         row["epoch"],
+        *((state_of_row(row),) if kept else ()),
         Text(" ".join(why.split()), "red" if row["error"] else ""),
     )
 

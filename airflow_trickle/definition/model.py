@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from airflow_trickle.definition.source_model import SourceModel
 from airflow_trickle.definition.task_values import Duration, Mapping, OrphanAge, SparkConf, Whole
 from airflow_trickle.definition.values import (
+    Bytes,
     Circular,
     ClockSchedule,
     ClusterBy,
@@ -25,6 +26,7 @@ from airflow_trickle.definition.values import (
     RefreshMode,
     Schedule,
     StartDate,
+    StateChoice,
     TableSchedule,
     Text,
     Texts,
@@ -41,6 +43,13 @@ class DefaultsModel(_Part):
 
     refresh_mode: RefreshMode | None = Field(
         default=None, description="AUTO (default): from changes where possible and cheaper; DIFFERENTIAL; FULL."
+    )
+    state: StateChoice | None = Field(
+        default=None,
+        description="Auxiliary state: auto (default) where it pays; none; all: whatever its size.",
+    )
+    state_max_bytes: Bytes | None = Field(
+        default=None, description="How many bytes of auxiliary state a table may have: 512m, 2g (default: no bound)."
     )
     schedule: TableSchedule | None = Field(
         default=None,
@@ -71,6 +80,12 @@ class DefaultsModel(_Part):
     spark_conf: SparkConf | None = Field(default=None, description="Settings of Spark while it is refreshed.")
     owner: Text | None = Field(default=None, description="Who answers for the table.")
     tags: Texts | None = Field(default=None, description="Words to find it by.")
+
+    @model_validator(mode="after")
+    def _bounds_a_state(self) -> DefaultsModel:
+        if self.state == "none" and self.state_max_bytes is not None:
+            refuse("'state_max_bytes' is given, and 'state' is none.", "Keep one of them.")
+        return self
 
 
 def _one_query(schema: dict[str, Any]) -> None:

@@ -195,6 +195,8 @@ class PipelineFile:
             sql=sql,
             at=self.document.key_position(("stream_tables", name)),
             refresh_mode=option("refresh_mode") or built_in.refresh_mode,
+            state=option("state") or built_in.state,
+            state_max_bytes=option("state_max_bytes"),
             schedule=option("schedule"),
             diamond_consistency=option("diamond_consistency"),
             diamond_schedule_policy=option("diamond_schedule_policy") or built_in.diamond_schedule_policy,

@@ -62,6 +62,9 @@ class TableDef:
     sql: QueryText
     at: Position
     refresh_mode: str = "AUTO"
+    #: Auxiliary state: ``auto``, ``none`` or ``all``, and how many bytes of it there may be.
+    state: str = "auto"
+    state_max_bytes: int | None = None
     schedule: str | None = None
     diamond_consistency: str | None = None
     diamond_schedule_policy: str = "slowest"
@@ -88,6 +91,8 @@ class TableDefaults:
     """What a stream table of a pipeline gets where its entry says nothing."""
 
     refresh_mode: str = "AUTO"
+    state: str = "auto"
+    state_max_bytes: int | None = None
     diamond_schedule_policy: str = "slowest"
     tags: tuple[str, ...] = ()
 

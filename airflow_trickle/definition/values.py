@@ -58,6 +58,19 @@ def _count(value: Any) -> int:
     must("a whole number of at least 1")
 
 
+#: The letters behind a number of bytes, by how many bytes they stand for.
+_UNITS = {"": 1, "k": 1024, "m": 1024**2, "g": 1024**3, "t": 1024**4}
+_SIZE = re.compile(r"\s*(\d+)\s*([kmgt]?)(?:i?b)?\s*", re.IGNORECASE)
+
+
+def _bytes(value: Any) -> int:
+    """A number of bytes, or a text such as 512m."""
+    text = str(value) if isinstance(value, (int, str)) and not isinstance(value, bool) else ""
+    found = _SIZE.fullmatch(text)
+    size = int(found[1]) * _UNITS[found[2].lower()] if found else 0
+    return size if size >= 1 else must("a size such as 512m or 2g, or a whole number of bytes of at least 1")
+
+
 def _texts(value: Any) -> tuple[str, ...]:
     if not isinstance(value, list):
         must("a list of texts", f"Write [{value}]." if isinstance(value, str) and value.isidentifier() else "")
@@ -242,6 +255,22 @@ _MODES_ELSEWHERE = {"INCREMENTAL": "DIFFERENTIAL", "DELTA": "DIFFERENTIAL", "COM
 RefreshMode = Annotated[str, BeforeValidator(choice(_MODES, _MODES_ELSEWHERE)), WithJsonSchema(any_case(_MODES))]
 MutualRecursion = Annotated[
     str, BeforeValidator(choice(("auto", "suggest"))), WithJsonSchema(any_case(("auto", "suggest")))
+]
+StateChoice = Annotated[
+    str, BeforeValidator(choice(("auto", "none", "all"))), WithJsonSchema(any_case(("auto", "none", "all")))
+]
+Bytes = Annotated[
+    int,
+    BeforeValidator(_bytes),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "integer", "minimum": 1},
+                {"type": "string", "pattern": r"^\s*[0-9]+\s*([KkMmGgTt]?)([Ii]?[Bb])?\s*$"},
+            ],
+            "examples": ["512m", "2g"],
+        }
+    ),
 ]
 Consistency = Annotated[str, BeforeValidator(choice(("atomic", "none"))), WithJsonSchema(any_case(("atomic", "none")))]
 GroupPolicy = Annotated[

@@ -1,21 +1,14 @@
-"""AUTO: from changes or in full, whichever is likely quicker.
-
-Metadata tell how much there is to read and how much has changed; the history of the table tells how long its earlier
-refreshes took. What was measured counts for more than what is assumed.
-"""
+"""AUTO: chooses between a refresh from changes and one in full by their estimated seconds."""
 
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from airflow_trickle.engine.decide import FIRST_REFRESH, QUERY_CHANGED
 from airflow_trickle.engine.phases import Phase
-from airflow_trickle.engine.states import ChangedInput
-from airflow_trickle.results import Mode
+from airflow_trickle.results import Cause, Choice, ChoiceCode, Mode
 from airflow_trickle.tuning import tuning
 
 _MIB = 1024 * 1024
@@ -39,8 +32,8 @@ _COMPARED = 2.0
 _TOO_MUCH = 0.2
 #: From changes must promise to be quicker by this factor: its estimate is the less certain one.
 _MARGIN = 1.1
-#: Good enough for a guess: a word in a text or a comment makes it no worse than a guess.
-_WINDOW = re.compile(r"\bover\b", re.IGNORECASE)
+#: A program that reads the inputs several times is not expected to take longer than this many times plain Spark.
+_MOST_TIMES = 4.0
 #: For fewer seconds than this, rows are not derived from nothing that could be taken away one by one.
 _WORTH_IT = 2.0
 #: So many refreshes of the past are looked at.
@@ -56,18 +49,8 @@ class Workload:
     changed: int
     #: How many times the share of changed rows a refresh from changes costs, of a full one.
     times_share: float = _TIMES_SHARE
-
-    @classmethod
-    def of(cls, inputs: Mapping[str, ChangedInput], query: str) -> Workload:
-        """The workload of a refresh."""
-        changed = [one.after for one in inputs.values() if not one.nothing]
-        return cls(
-            size=sum(one.after.size for one in inputs.values()),
-            # Rows that delete files take away are few.
-            rows=sum(file.record_count for source in changed for file in source.files),
-            changed=sum(one.rows for one in inputs.values()),
-            times_share=_times_share(query, only_grew=all(one.only_grew for one in inputs.values())),
-        )
+    #: The bytes that a refresh from changes reads, as its program tells; None if the query cannot be taken apart.
+    read: float | None = None
 
     @property
     def share(self) -> float:
@@ -75,76 +58,134 @@ class Workload:
         return self.changed / max(self.rows, 1)
 
 
-def _times_share(query: str, *, only_grew: bool) -> float:
-    if _WINDOW.search(query):
+def times_share(*, windows: bool, only_grew: bool) -> float:
+    """How many times the share of changed rows a refresh from changes costs, of a full one."""
+    if windows:
         return _TIMES_SHARE_OF_WINDOWS
     return _TIMES_SHARE_OF_GROWTH if only_grew else _TIMES_SHARE
 
 
 @dataclass(frozen=True)
-class Choice:
-    """Whether to refresh in full, and why."""
+class PastRefresh:
+    """An earlier refresh of the table, as far as it tells what the next one costs."""
 
-    full: bool
-    why: str
+    mode: Mode
+    cause: Cause | None
+    failed: bool
+    #: Seconds without those that Spark may have needed to start, and without those for making auxiliary state.
+    seconds: float
+    #: Whether it made auxiliary state, by which those after it are quicker.
+    made_state: bool
+    rows_in: int
+    rows_deleted: int
+    bytes_read: int
+
+    @classmethod
+    def of(cls, row: Mapping[str, Any]) -> PastRefresh:
+        """A row of the history, as `state.read_history` gives it."""
+        phases: Mapping[str, float] = row["phases"]
+        worked = sum(seconds for phase, seconds in phases.items() if phase not in _NOT_WORK)
+        return cls(
+            mode=Mode(row["mode"]),
+            cause=Cause(row["cause"]) if row["cause"] else None,
+            failed=row["error"] is not None,
+            seconds=worked or float(row["seconds"]),
+            made_state=Phase.KEEP.value in phases,
+            rows_in=int(row["rows_in"] or 0),
+            rows_deleted=int(row["rows_deleted"] or 0),
+            bytes_read=int(row["bytes_read"] or 0),
+        )
+
+    @property
+    def made_the_table(self) -> bool:
+        """Whether it wrote what it found without comparing, as plain Spark does."""
+        return self.cause is Cause.FIRST_REFRESH
 
 
-def choose(work: Workload, past: Sequence[Mapping[str, Any]]) -> Choice:
+_NOT_WORK = frozenset([Phase.READ.value, Phase.KEEP.value])
+
+
+@dataclass(frozen=True)
+class _InFull:
+    """Seconds of a full refresh, and of plain Spark that overwrites the table."""
+
+    ours: float
+    plain_spark: float
+
+
+def choose(work: Workload, past: Sequence[PastRefresh]) -> Choice:
     """What is likely quicker.
 
     Args:
         work: What there is to do.
-        past: Earlier refreshes of the table, the newest first, as `state.read_history` gives them.
+        past: Earlier refreshes of the table, the newest first.
     """
-    refreshes = [row for row in _of_this_query(past) if row["error"] is None]
+    refreshes = [one for one in _of_this_query(past) if not one.failed]
     full = _seconds_in_full(work, refreshes)
-    measured = _seconds_from_changes(work, refreshes, full) if full is not None else None
+    measured = _seconds_from_changes(work, refreshes, full.ours) if full is not None else None
     if full is not None and measured is not None:
         return _quicker(full, measured)
     if work.size < tuning().auto_full_bytes:
-        return Choice(full=True, why=f"it reads less than {max(1, -(-work.size // _MIB))} MiB")
+        why = f"it reads less than {max(1, -(-work.size // _MIB))} MiB"
+        return Choice(code=ChoiceCode.SMALL_INPUTS, full=True, why=why)
     if full is not None:
-        return _quicker(full, _FIXED + work.times_share * work.share * full)
+        return _quicker(full, _seconds_by_program(work, full), by_program=work.read is not None)
     if work.share > _TOO_MUCH:
-        return Choice(full=True, why=f"the changed files hold {work.changed:,} rows, and the inputs {work.rows:,}")
-    return Choice(full=False, why="")
+        why = f"the changed files hold {work.changed:,} rows, and the inputs {work.rows:,}"
+        return Choice(code=ChoiceCode.MANY_CHANGES, full=True, why=why)
+    return Choice(code=ChoiceCode.FEW_CHANGES, full=False)
 
 
-def _of_this_query(past: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+def _seconds_by_program(work: Workload, full: _InFull) -> float:
+    """How long a refresh from changes takes that was never measured.
+
+    It reads what its program reads at the pace of plain Spark; the changed rows go through all of it and are written.
+    """
+    if work.read is None:
+        return _FIXED + work.times_share * work.share * full.ours
+    read = min(work.read / max(work.size, 1), _MOST_TIMES)
+    return _FIXED + read * full.plain_spark + work.share * full.ours
+
+
+def _of_this_query(past: Iterable[PastRefresh]) -> Iterator[PastRefresh]:
     """The refreshes since the query was changed, with that one."""
-    for row in past:
-        yield row
-        if row["error"] is None and (row["reason"] or "").startswith(QUERY_CHANGED):
+    for one in past:
+        yield one
+        if not one.failed and one.cause is Cause.QUERY_CHANGED:
             return
 
 
-def _quicker(full: float, changes: float) -> Choice:
-    if changes * _MARGIN > full:
-        return Choice(full=True, why=f"that takes about {full:.1f} s, and from changes about {changes:.1f} s")
-    return Choice(full=False, why=f"about {changes:.1f} s, in full about {full:.1f} s")
+def _quicker(full: _InFull, changes: float, *, by_program: bool = False) -> Choice:
+    seconds = {"from_changes": round(changes, 3), "in_full": round(full.ours, 3)}
+    seconds["plain_spark"] = round(full.plain_spark, 3)
+    if changes * _MARGIN > full.ours:
+        why = f"that takes about {full.ours:.1f} s, and from changes about {changes:.1f} s"
+        return Choice(code=ChoiceCode.QUICKER_IN_FULL, full=True, why=why, by_program=by_program, **seconds)
+    why = f"about {changes:.1f} s, in full about {full.ours:.1f} s"
+    if changes > full.plain_spark:
+        why += f", plain Spark about {full.plain_spark:.1f} s"
+    return Choice(code=ChoiceCode.QUICKER_FROM_CHANGES, full=False, why=why, by_program=by_program, **seconds)
 
 
-def _seconds_in_full(work: Workload, past: Iterable[Mapping[str, Any]]) -> float | None:
+def _seconds_in_full(work: Workload, past: Iterable[PastRefresh]) -> _InFull | None:
     """How long a full refresh will take: as the latest did, in proportion to what it read."""
-    for row in past:
-        if row["mode"] == Mode.FULL.value and row["bytes_read"]:
+    for one in past:
+        if one.mode is Mode.FULL and one.bytes_read:
             # Even of nothing a refresh costs something.
-            grown = max(0.3, min(work.size / int(row["bytes_read"]), 10.0))
-            return _worked(row) * grown * (_COMPARED if _made_the_table(row) else 1.0)
+            seconds = one.seconds * max(0.3, min(work.size / one.bytes_read, 10.0))
+            if one.made_the_table:
+                return _InFull(seconds * _COMPARED, seconds)
+            return _InFull(seconds, seconds / _COMPARED)
     return None
 
 
-def _made_the_table(row: Mapping[str, Any]) -> bool:
-    return bool((row["reason"] or "").startswith(FIRST_REFRESH))
-
-
-def _seconds_from_changes(work: Workload, past: Iterable[Mapping[str, Any]], full: float) -> float | None:
+def _seconds_from_changes(work: Workload, past: Iterable[PastRefresh], full: float) -> float | None:
     """How long a refresh from changes will take, by those with the next fewer and the next more rows.
 
     For more rows than ever it is longer by what is assumed where nothing was measured: most of a small refresh is the
     same whatever there is to do. For far fewer than ever it is assumed to be quick, which the refresh then shows.
     """
-    seen = [row for row in past if row["mode"] == Mode.DIFFERENTIAL.value and row["rows_in"] and not _is_first(row)]
+    seen = [one for one in past if one.mode is Mode.DIFFERENTIAL and one.rows_in and not one.made_state]
     if not seen:
         return None
     points = _measured(seen)
@@ -178,41 +219,29 @@ def _beyond(work: Workload, fewer: Sequence[tuple[int, float]], full: float) -> 
     return float(max(in_proportion, learned, min(assumed, cautious)))
 
 
-def _measured(seen: Iterable[Mapping[str, Any]]) -> list[tuple[int, float]]:
+def _measured(seen: Iterable[PastRefresh]) -> list[tuple[int, float]]:
     """Rows and seconds of earlier refreshes, in the order of rows.
 
     A refresh was slow by chance if one with as many rows or more was quicker: the machine did other work.
     """
     found: list[tuple[int, float]] = []
-    for row in sorted(seen, key=lambda row: -int(row["rows_in"])):
-        seconds = _worked(row)
-        found.append((int(row["rows_in"]), min(seconds, found[-1][1]) if found else seconds))
+    for one in sorted(seen, key=lambda one: -one.rows_in):
+        found.append((one.rows_in, min(one.seconds, found[-1][1]) if found else one.seconds))
     return found[::-1]
 
 
-def _is_first(row: Mapping[str, Any]) -> bool:
-    """Whether a refresh made the notes by which those after it are quicker."""
-    return Phase.KEEP.value in row["phases"]
-
-
-def _worked(row: Mapping[str, Any]) -> float:
-    """The seconds of a refresh without those that Spark may have needed to start."""
-    phases: Mapping[str, float] = row["phases"]
-    return sum(seconds for phase, seconds in phases.items() if phase != Phase.READ.value) or float(row["seconds"])
-
-
-def why_not_retract(past: Sequence[Mapping[str, Any]]) -> str:
+def why_not_retract(past: Sequence[PastRefresh]) -> str:
     """Why a cycle that loses rows is better derived from nothing; empty if it is not, or nothing tells.
 
     Args:
         past: Earlier refreshes of one of its tables, the newest first.
     """
-    refreshes = [row for row in _of_this_query(past) if row["error"] is None]
-    took = [_worked(row) for row in refreshes if row["mode"] == Mode.DIFFERENTIAL.value and row["rows_deleted"]]
-    anew = next((row for row in refreshes if row["mode"] == Mode.FULL.value), None)
+    refreshes = [one for one in _of_this_query(past) if not one.failed]
+    took = [one.seconds for one in refreshes if one.mode is Mode.DIFFERENTIAL and one.rows_deleted]
+    anew = next((one for one in refreshes if one.mode is Mode.FULL), None)
     if not took or anew is None:
         return ""
-    full = _worked(anew) * (_COMPARED if _made_the_table(anew) else 1.0)
+    full = anew.seconds * (_COMPARED if anew.made_the_table else 1.0)
     if min(took) <= full + _WORTH_IT:
         return ""
     return f"that takes about {full:.1f} s, and taking rows away took {min(took):.1f} s"

@@ -16,6 +16,7 @@ from airflow_trickle.lakehouse.changes import certainly_no_change, file_changes
 from airflow_trickle.lakehouse.snapshots import Version, has_snapshot, schema_of
 from airflow_trickle.lakehouse.state import Frontier, TableStatus, read_status
 from airflow_trickle.plan.steps import InputKind, InputRef, TableStep
+from airflow_trickle.results import Cause
 from airflow_trickle.tick import Tick
 
 #: Why all files of a table are written anew though its rows may be the same.
@@ -41,6 +42,8 @@ class Decision:
     waits_for: tuple[str, ...] = ()
     #: Whether nothing can be done because an input was not brought to the world of this tick.
     stray: bool = False
+    #: Why there is something to do, for programs.
+    cause: Cause | None = None
 
     IDLE = "idle"
     SKIP = "skip"
@@ -85,9 +88,10 @@ def refuse_two_owners(step: TableStep, status: TableStatus | None, pipeline: str
 def _compare(
     lake: Lakehouse, step: TableStep, target: Frontier, published: Published | None, *, full_refresh: bool
 ) -> Decision:
-    cause = _plain_cause(step, published, full_refresh=full_refresh)
-    if cause is not None or published is None or published.frontier is None:
-        return Decision(Decision.WORK, cause or FIRST_REFRESH, target, published)
+    plain = _plain_cause(step, published, full_refresh=full_refresh)
+    if plain is not None or published is None or published.frontier is None:
+        cause, why = plain or (Cause.FIRST_REFRESH, FIRST_REFRESH)
+        return Decision(Decision.WORK, why, target, published, cause=cause)
     before = published.frontier
     moved = [ref for ref in step.inputs if before.inputs.get(ref.identifier) != target.inputs[ref.identifier]]
     if not moved:
@@ -99,22 +103,25 @@ def _compare(
     if not causes:
         return Decision(Decision.ADVANCE, "inputs moved without a net change", target, published)
     known = all(change is None or change.is_known for change in changes)
-    return Decision(Decision.WORK, "; ".join(causes), target, published, from_changes=known)
+    why = "; ".join(causes)
+    return Decision(Decision.WORK, why, target, published, from_changes=known, cause=Cause.INPUTS_CHANGED)
 
 
-def _plain_cause(step: TableStep, published: Published | None, *, full_refresh: bool) -> str | None:
+def _plain_cause(step: TableStep, published: Published | None, *, full_refresh: bool) -> tuple[Cause, str] | None:
     """Why a table is recomputed whatever its inputs did, if so."""
     if published is None:
-        return FIRST_REFRESH
+        return Cause.FIRST_REFRESH, FIRST_REFRESH
     if published.frontier is None:
-        return "it was reset"
+        return Cause.RESET, "it was reset"
     if published.definition != step.definition:
         before, now = query_of(published.definition or ""), query_of(step.definition)
         if before == now:
-            return settings_cause(published.settings, step.settings)
+            return Cause.SETTINGS_CHANGED, settings_cause(published.settings, step.settings)
         # Behind the dot stands how it is parted, see `TableStep.definition`.
-        return PARTED_ANEW if before.partition(".")[0] == now.partition(".")[0] else QUERY_CHANGED
-    return "a full refresh was asked for" if full_refresh else None
+        if before.partition(".")[0] == now.partition(".")[0]:
+            return Cause.PARTITIONS_CHANGED, PARTED_ANEW
+        return Cause.QUERY_CHANGED, QUERY_CHANGED
+    return (Cause.ASKED, "a full refresh was asked for") if full_refresh else None
 
 
 @dataclass(frozen=True)

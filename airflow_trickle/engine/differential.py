@@ -19,6 +19,7 @@ from airflow_trickle.engine.full import Difference, netted, shaped
 from airflow_trickle.engine.inputs import read_files
 from airflow_trickle.engine.kept import ROOT, Kept
 from airflow_trickle.engine.small_change import SmallChange, fetched, find_places
+from airflow_trickle.engine.state_policy import StatePolicy
 from airflow_trickle.engine.states import ChangedInput, states_of
 from airflow_trickle.engine.zset import FILE, POSITION, WEIGHT
 from airflow_trickle.lakehouse.columns import spark_schema
@@ -26,7 +27,6 @@ from airflow_trickle.lakehouse.commit import Target
 from airflow_trickle.lakehouse.deletes import total_size
 from airflow_trickle.plan.steps import TableStep
 from airflow_trickle.spark.tuning import session_conf
-from airflow_trickle.tuning import tuning
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -68,14 +68,16 @@ class ChangeFinder:
     def __post_init__(self) -> None:
         rows = sum(one.rows for one in self.inputs.values())
         self.bench = SparkBench(self.spark, self.views, rows=rows)
-        worthwhile = self.read >= tuning().aux_state_min_bytes
+        policy = StatePolicy.of(self.step)
+        worthwhile = policy.why_not_made(self.read) is None
         states = self.kept.states if self.kept is not None else {}
         io = self.target.table.io
         lines = {
             number: self.bench.promise(partial(one.frame, self.spark), one.size(io)) for number, one in states.items()
         }
-        self.tallies = Tallies(lines.pop(ROOT, None), wanted=worthwhile)
-        declined = self.kept.declined if self.kept is not None else frozenset()
+        known = self.kept.declined if self.kept is not None else {}
+        declined = frozenset(number for number, one in known.items() if policy.still_declines(one))
+        self.tallies = Tallies(lines.pop(ROOT, None), wanted=worthwhile and ROOT not in declined)
         self.parts = Parts({}, lines, declined, wanted=worthwhile)
 
     @property

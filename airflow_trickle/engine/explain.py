@@ -15,6 +15,7 @@ from airflow_trickle.blocks.shapes import NotInBlocks
 from airflow_trickle.engine.delta.context import Context, InputViews, Published, Views
 from airflow_trickle.engine.delta.explaining import ExplainingBench, Names, Step
 from airflow_trickle.engine.delta.program import change_of
+from airflow_trickle.engine.delta.subviews import numbered_parts
 from airflow_trickle.engine.failures import explained
 from airflow_trickle.engine.inputs import query_over
 from airflow_trickle.engine.unreadable import require_readable
@@ -129,6 +130,20 @@ def _schema(lake: Lakehouse, ref: InputRef) -> Schema:
             f"'{lake.name}' does not have it. {todo}, then ask again."
         )
     return table.metadata.schema()
+
+
+def name_of_part(table: TableStep, part: int) -> str:
+    """What a part of a query that may have auxiliary state is called: by the line where it begins."""
+    if part < 0:
+        return "the whole query"
+    try:
+        numbers = numbered_parts(*blocks_of(table.query, recursion=True))
+    except NotInBlocks:
+        return f"part {part}"
+    start = next((span.start for span, number in numbers.items() if number == part), None)
+    if start is None:
+        return f"part {part}"
+    return f"part {part} (line {table.query.count(chr(10), 0, start) + 1} of the query)"
 
 
 def explained_over(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -18,10 +18,12 @@ from pyiceberg.io import FileIO
 
 from airflow_trickle.engine.delta.bench import SparkBench
 from airflow_trickle.engine.delta.context import Tallies
+from airflow_trickle.engine.state_policy import Declined, StatePolicy, WhyNot
 from airflow_trickle.identifiers import quote
 from airflow_trickle.lakehouse.files import delete_files, exists, list_files, make_durable, spark_path
 from airflow_trickle.lakehouse.staging import Staging
 from airflow_trickle.lakehouse.state import Frontier
+from airflow_trickle.results import PartState
 from airflow_trickle.tuning import tuning
 
 if TYPE_CHECKING:
@@ -38,6 +40,8 @@ class Entries:
 
     files: tuple[str, ...]
     columns: Mapping[str, Any]
+    #: Of all files; None where an earlier version has not noted it.
+    bytes: int | None = None
 
     def frame(self, spark: SparkSession) -> DataFrame:
         """The entries on Spark."""
@@ -48,7 +52,7 @@ class Entries:
 
     def size(self, io: FileIO) -> int:
         """How many bytes the files have."""
-        return sum(map(partial(_size, io), self.files))
+        return self.bytes if self.bytes is not None else sum(map(partial(_size, io), self.files))
 
 
 @dataclass(frozen=True)
@@ -56,8 +60,8 @@ class Kept:
     """The auxiliary states of a table: that of its outermost operation, and those of parts of its query."""
 
     states: Mapping[int, Entries]
-    #: Parts of which no state is kept, since it would not pay.
-    declined: frozenset[int] = frozenset()
+    #: Parts of which no state is kept because of its size.
+    declined: Mapping[int, Declined] = field(default_factory=dict)
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -67,7 +71,8 @@ class Kept:
     def as_json(self, definition: str, frontier: Frontier) -> str:
         """For the status of the table."""
         states = {
-            str(number): {"files": one.files, "columns": one.columns} for number, one in sorted(self.states.items())
+            str(number): {"files": one.files, "columns": one.columns, "bytes": one.bytes}
+            for number, one in sorted(self.states.items())
         }
         return json.dumps(
             {
@@ -75,7 +80,7 @@ class Kept:
                 "inputs": json.loads(frontier.as_json())["inputs"],
                 "files": self.files,
                 "states": states,
-                "declined": sorted(self.declined),
+                "declined": {str(number): one.as_json() for number, one in sorted(self.declined.items())},
             },
             sort_keys=True,
         )
@@ -83,17 +88,18 @@ class Kept:
 
 def carried(text: str | None, definition: str, before: Frontier, after: Frontier) -> str | None:
     """What is kept, for inputs that moved to another snapshot without a change of rows."""
-    noted = _noted(text, definition, before)
+    noted = noted_of(text, definition, before)
     return None if noted is None else noted.as_json(definition, after)
 
 
 def valid(text: str | None, definition: str, frontier: Frontier, io: FileIO) -> Kept | None:
     """What a table's status says is kept, if it stands for this query over these inputs and is all there."""
-    noted = _noted(text, definition, frontier)
+    noted = noted_of(text, definition, frontier)
     return noted if noted is not None and all(exists(io, file) for file in noted.files) else None
 
 
-def _noted(text: str | None, definition: str, frontier: Frontier) -> Kept | None:
+def noted_of(text: str | None, definition: str, frontier: Frontier) -> Kept | None:
+    """What a table's status says is kept for this query over these inputs, be it there or not."""
     if text is None:
         return None
     said = json.loads(text)
@@ -101,8 +107,16 @@ def _noted(text: str | None, definition: str, frontier: Frontier) -> Kept | None
         return None
     # An earlier version kept the state of the outermost operation alone.
     states = said["states"] if "states" in said else {str(ROOT): said}
-    found = {int(number): Entries(tuple(one["files"]), one["columns"]) for number, one in states.items()}
-    return Kept(found, frozenset(said.get("declined", ())))
+    found = {
+        int(number): Entries(tuple(one["files"]), one["columns"], one.get("bytes")) for number, one in states.items()
+    }
+    return Kept(found, _declined(said.get("declined", {})))
+
+
+def _declined(said: Mapping[str, Any] | list[int]) -> dict[int, Declined]:
+    if isinstance(said, list):  # of an earlier version, which did not say why
+        return {number: Declined(WhyNot.LARGE_SHARE) for number in said}
+    return {int(number): Declined.from_json(one) for number, one in said.items()}
 
 
 def written(
@@ -113,7 +127,8 @@ def written(
     staging: Staging,
     io: FileIO,
     *,
-    most: int,
+    policy: StatePolicy,
+    inputs: int,
 ) -> Kept | None:
     """Write what a refresh adds; None if nothing is kept of it.
 
@@ -124,22 +139,30 @@ def written(
         before: What was kept so far.
         staging: Where the files go.
         io: How they are written.
-        most: How many bytes a state may have; a larger one of a part does not pay.
+        policy: Which states are kept.
+        inputs: Bytes of all inputs.
     """
     found: dict[int, Entries] = {}
-    declined = set(before.declined if before is not None else ())
+    declined = {number: one for number, one in _declined_before(before).items() if policy.still_declines(one)}
     for number, tally in sorted(tallies.items()):
         old = before.states.get(number) if before is not None else None
         entries = _written(bench, tally, old, f"{staging.kept_folder}/{number}", io)
         if entries is None:
             continue
-        if tally.whole is not None and number != ROOT and entries.size(io) > most:
-            # The files go with whatever else the refresh leaves unpublished in its folder.
-            delete_files(io, list(entries.files))
-            declined.add(number)
+        size = entries.size(io)
+        others = sum(one.bytes or 0 for one in found.values())
+        refused = policy.refusal(size, others, inputs, new_part=tally.whole is not None and number != ROOT)
+        if refused is not None:
+            # Those of earlier refreshes go when this one has published.
+            delete_files(io, [file for file in entries.files if old is None or file not in old.files])
+            declined[number] = refused
             continue
-        found[number] = entries
-    return Kept(found, frozenset(declined)) if found or declined else None
+        found[number] = replace(entries, bytes=size)
+    return Kept(found, declined) if found or declined else None
+
+
+def _declined_before(before: Kept | None) -> Mapping[int, Declined]:
+    return {} if before is None else before.declined
 
 
 def _written(bench: SparkBench, tally: Tallies, before: Entries | None, folder: str, io: FileIO) -> Entries | None:
@@ -156,14 +179,15 @@ def _written(bench: SparkBench, tally: Tallies, before: Entries | None, folder: 
     names = [column["name"] for column in before.columns["fields"]]
     if rows is None:
         listed = ", ".join(quote(name) for name in names)
-        more = _whole(bench.frame(f"SELECT {listed} FROM {quote(tally.gained)}"), folder, io).files
+        added = _whole(bench.frame(f"SELECT {listed} FROM {quote(tally.gained)}"), folder, io)
     else:
         location = f"{folder}/lines.parquet"
         with io.new_output(location).create(overwrite=True) as stream:
             pq.write_table(rows.select(names), stream, compression="zstd", store_decimal_as_integer=True)
         make_durable(io, [location])
-        more = (location,)
-    return Entries((*before.files, *more), before.columns)
+        added = Entries((location,), before.columns, _size(io, location))
+    size = None if before.bytes is None or added.bytes is None else before.bytes + added.bytes
+    return Entries((*before.files, *added.files), before.columns, size)
 
 
 def _size(io: FileIO, file: str) -> int:
@@ -175,9 +199,42 @@ def _whole(lines: DataFrame, folder: str, io: FileIO) -> Entries:
     lines.write.mode("overwrite").option("compression", "zstd").parquet(spark_path(folder))
     files = tuple(path for path in list_files(io, folder) if path.endswith(".parquet"))
     make_durable(io, files)
-    return Entries(files, columns)
+    return Entries(files, columns, sum(map(partial(_size, io), files)))
 
 
 def superfluous(before: str | None, stay: Collection[str]) -> tuple[str, ...]:
     """The files that a status named, but for those that stay."""
     return () if before is None else tuple(file for file in json.loads(before)["files"] if file not in stay)
+
+
+def report(policy: StatePolicy, inputs: int, before: Kept | None, after: Kept | None) -> tuple[PartState, ...]:
+    """What became of the states of a table in a refresh.
+
+    Args:
+        policy: Which states are kept.
+        inputs: Bytes of all inputs.
+        before: What was kept and valid before.
+        after: What is kept from now on.
+    """
+    old, new = before or Kept({}), after or Kept({})
+    found: list[PartState] = []
+    for number in sorted({*old.states, *new.states, *new.declined} or {ROOT}):
+        entries, known = new.states.get(number), old.states.get(number)
+        if entries is not None:
+            made = known is None or not set(known.files) & set(entries.files)
+            use = "made" if made else "added_to" if known is not None and entries.files != known.files else "unchanged"
+            found.append(PartState(part=number, bytes=entries.bytes, files=len(entries.files), outcome=use))
+        elif (declined := new.declined.get(number)) is not None:
+            found.append(PartState(part=number, outcome="declined", code=declined.why.value, why=declined.text))
+        else:
+            code = policy.why_not_made(inputs) or WhyNot.NOT_NEEDED
+            outcome = "removed" if known is not None else "none"
+            found.append(PartState(part=number, outcome=outcome, code=code.value, why=_WORDS[code]))
+    return tuple(found)
+
+
+_WORDS = {
+    WhyNot.ASKED: "the definition says state: none",
+    WhyNot.SMALL_INPUTS: "the inputs are quickly read again",
+    WhyNot.NOT_NEEDED: "the published rows suffice, or there is nothing to keep",
+}

@@ -7,21 +7,23 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from airflow_trickle.blocks.shapes import NotInBlocks
-from airflow_trickle.engine.choose import LOOKED_AT, Choice, Workload, choose
+from airflow_trickle.engine.choose import LOOKED_AT, PastRefresh, choose
 from airflow_trickle.engine.decide import PARTED_ANEW, Decision
 from airflow_trickle.engine.delta.context import LINES_FAIL
 from airflow_trickle.engine.differential import ChangeFinder
 from airflow_trickle.engine.failures import fails_inside_spark, fails_on_rows, first_lines
 from airflow_trickle.engine.full import Difference, difference, netted, shaped
-from airflow_trickle.engine.kept import Kept, superfluous, valid
+from airflow_trickle.engine.kept import Kept, noted_of, report, superfluous, valid
 from airflow_trickle.engine.kept import written as kept_states
 from airflow_trickle.engine.outcome import Outcome, Unneeded
 from airflow_trickle.engine.phases import Phase
 from airflow_trickle.engine.record import Refresh, outcome_of, summary_of
 from airflow_trickle.engine.small_change import SmallChange
 from airflow_trickle.engine.small_write import write_small
+from airflow_trickle.engine.state_policy import StatePolicy
 from airflow_trickle.engine.states import ChangedInput, changed_inputs, unchanged_inputs
 from airflow_trickle.engine.work import Work, working
+from airflow_trickle.engine.workload import workload_of
 from airflow_trickle.engine.write import Written, write_all, write_difference
 from airflow_trickle.errors import RefreshFailed, TrickleError
 from airflow_trickle.identifiers import fold
@@ -33,19 +35,19 @@ from airflow_trickle.lakehouse.leases import Lease, check
 from airflow_trickle.lakehouse.snapshots import schema_of
 from airflow_trickle.lakehouse.state import read_history
 from airflow_trickle.plan.chance import columns_in_doubt
-from airflow_trickle.results import Mode, Status, TableResult
-from airflow_trickle.tuning import tuning
+from airflow_trickle.results import Choice, Mode, PartState, Status, TableResult
 
 log = logging.getLogger("airflow_trickle")
 
 
 @dataclass(frozen=True)
 class _Way:
-    """How the new state was found, why so, and how many rows were read for it."""
+    """How the new state was found, why so, how many rows were read for it, and what AUTO chose."""
 
     mode: Mode
     reason: str
     rows_in: int | None
+    choice: Choice | None = None
 
 
 @dataclass(frozen=True)
@@ -116,11 +118,13 @@ def _write(work: Work, record: stagings.Staging, lease: Lease) -> tuple[_Way, _C
 def _kept(work: Work, record: stagings.Staging, finder: ChangeFinder) -> Kept | None:
     """Write the auxiliary states that a refresh has made or added to."""
     phase = Phase.KEEP if any(one.whole is not None for one in finder.states.values()) else Phase.WRITE
-    most = int(finder.read * tuning().aux_state_share)
+    policy = StatePolicy.of(work.run.step)
     io = work.target.table.io
     with work.run.phases.phase(phase):
         try:
-            return kept_states(work.session, finder.bench, finder.states, finder.kept, record, io, most=most)
+            return kept_states(
+                work.session, finder.bench, finder.states, finder.kept, record, io, policy=policy, inputs=finder.read
+            )
         except Exception as error:
             if phase is not Phase.KEEP or not (fails_on_rows(error) or fails_inside_spark(error)):
                 raise
@@ -136,9 +140,10 @@ def _state_of_all(work: Work, record: stagings.Staging) -> Kept | None:
     Later full refreshes make it only if there was one: a table that is mostly computed in full is spared.
     """
     step, published = work.run.step, work.decision.published
-    if step.mode == Mode.FULL.value or (published is not None and published.kept is None):
+    policy = StatePolicy.of(step)
+    if step.mode == Mode.FULL.value or policy.why_not_made(work.size) is not None:
         return None
-    if work.size < tuning().aux_state_min_bytes:
+    if policy.choice == "auto" and published is not None and published.kept is None:
         return None
     inputs = unchanged_inputs(work.inputs)
     finder = ChangeFinder(work.session, step, inputs, work.target, [], work.views)
@@ -188,8 +193,10 @@ def _from_changes(work: Work) -> tuple[_Way, _Found | None]:
     run, decision = work.run, work.decision
     step, published = run.step, decision.published
 
+    choice: Choice | None = None
+
     def full(*why: str) -> tuple[_Way, None]:
-        return _Way(Mode.FULL, "; ".join((decision.reason, *why)), work.rows_in), None
+        return _Way(Mode.FULL, "; ".join((decision.reason, *why)), work.rows_in, choice), None
 
     if step.mode == Mode.FULL.value and not _may_be_columns(work):
         return full(step.reason)
@@ -200,8 +207,8 @@ def _from_changes(work: Work) -> tuple[_Way, _Found | None]:
     asked = step.requested_mode == Mode.DIFFERENTIAL.value
     with run.phases.phase(Phase.PIN):
         inputs = changed_inputs(run.lake, work.inputs, published.frontier)
-        choice = Choice(full=False, why="") if asked else _chosen(run, inputs)
-    why = choice.why if choice.full else None
+        choice = None if asked else _chosen(work, inputs)
+    why = choice.why if choice is not None and choice.full else None
     if why is None and not work.same_schema:
         why = "the columns of its result are others now"
     if why is None:
@@ -216,9 +223,9 @@ def _from_changes(work: Work) -> tuple[_Way, _Found | None]:
             log.warning("%s: computing its change failed, so it is computed in full: %s", step.name, error)
         else:
             changed = sum(one.rows for one in inputs.values())
-            expected = f" ({choice.why})" if choice.why else ""
+            expected = f" ({choice.why})" if choice is not None and choice.why else ""
             how = "refresh_mode: DIFFERENTIAL" if asked else f"AUTO: from changes{expected}"
-            return _Way(Mode.DIFFERENTIAL, f"{decision.reason}; {how}", changed), change
+            return _Way(Mode.DIFFERENTIAL, f"{decision.reason}; {how}", changed, choice), change
     if asked:
         raise RefreshFailed(
             f"{step.declared_at}: stream table '{step.name}' cannot be refreshed from changes, because {why}. Nothing "
@@ -250,16 +257,14 @@ def _beside_the_query(error: Exception) -> str | None:
     return None
 
 
-def _chosen(run: Refresh, inputs: dict[str, ChangedInput]) -> Choice:
-    past = read_history(run.lake, identifier=run.step.identifier, limit=LOOKED_AT)
-    return choose(Workload.of(inputs, run.step.query), past)
+def _chosen(work: Work, inputs: dict[str, ChangedInput]) -> Choice:
+    past = read_history(work.run.lake, identifier=work.run.step.identifier, limit=LOOKED_AT)
+    workload = workload_of(inputs, work.run.step, _kept_before(work))
+    return choose(workload, [PastRefresh.of(row) for row in past])
 
 
 def _found(work: Work, inputs: dict[str, ChangedInput]) -> _Found:
-    published, step = work.decision.published, work.run.step
-    kept = None
-    if published is not None and published.frontier is not None:
-        kept = valid(published.kept, step.definition, published.frontier, work.target.table.io)
+    step, kept = work.run.step, _kept_before(work)
     try:
         return _find(work, ChangeFinder(work.session, step, inputs, work.target, work.held, work.views, kept))
     except Exception as error:
@@ -270,6 +275,14 @@ def _found(work: Work, inputs: dict[str, ChangedInput]) -> _Found:
         # What fails now would fail again with the next refresh.
         finder.tallies.wanted = finder.parts.wanted = False
         return _find(work, finder)
+
+
+def _kept_before(work: Work) -> Kept | None:
+    """The valid auxiliary states of a table that may have any."""
+    published, step = work.decision.published, work.run.step
+    if published is None or published.frontier is None or not StatePolicy.of(step).keeps_any:
+        return None
+    return valid(published.kept, step.definition, published.frontier, work.target.table.io)
 
 
 def _find(work: Work, finder: ChangeFinder) -> _Found:
@@ -289,7 +302,7 @@ def _same_result(work: Work, way: _Way, record: stagings.Staging, kept: Kept | N
     return outcome_of(
         run,
         decision,
-        _result(run, way, epoch=published.epoch, snapshot=published.version.snapshot_id),
+        _result(work, way, kept, epoch=published.epoch, snapshot=published.version.snapshot_id),
         action="NO_CHANGE",
         wrote=record if kept is not None else None,
         kept=_said(work, kept),
@@ -325,7 +338,7 @@ def _staged(work: Work, way: _Way, record: stagings.Staging, change: _Change, ke
     return outcome_of(
         run,
         decision,
-        _result(run, way, epoch=epoch, snapshot=staged.snapshot_id, change=change),
+        _result(work, way, kept, epoch=epoch, snapshot=staged.snapshot_id, change=change),
         action="REFRESH" if decision.published else "INITIALIZE",
         wrote=staged,
         kept=_said(work, kept),
@@ -333,7 +346,27 @@ def _staged(work: Work, way: _Way, record: stagings.Staging, change: _Change, ke
     )
 
 
-def _result(run: Refresh, way: _Way, *, epoch: int, snapshot: int | None, change: _Change | None = None) -> TableResult:
+def _states(work: Work, kept: Kept | None) -> tuple[PartState, ...]:
+    """What became of the auxiliary state; nothing to tell of a table that is always computed in full."""
+    step, published = work.run.step, work.decision.published
+    before = None
+    if published is not None and published.frontier is not None:
+        before = noted_of(published.kept, step.definition, published.frontier)
+    if step.mode == Mode.FULL.value and before is None and kept is None:
+        return ()
+    return report(StatePolicy.of(step), work.size, before, kept)
+
+
+def _result(
+    work: Work,
+    way: _Way,
+    kept: Kept | None,
+    *,
+    epoch: int,
+    snapshot: int | None,
+    change: _Change | None = None,
+) -> TableResult:
+    run = work.run
     return TableResult(
         table=run.step.name,
         status=Status.ACTIVE,
@@ -348,4 +381,7 @@ def _result(run: Refresh, way: _Way, *, epoch: int, snapshot: int | None, change
         bytes_read=run.phases.bytes_read,
         bytes_written=run.phases.bytes_written,
         phases=run.phases.seconds,
+        cause=work.decision.cause,
+        choice=way.choice,
+        state=_states(work, kept),
     )

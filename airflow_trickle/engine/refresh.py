@@ -14,7 +14,8 @@ from airflow_trickle import clock
 from airflow_trickle.engine.decide import Decision, decide
 from airflow_trickle.engine.holds import hold_of
 from airflow_trickle.engine.identity import StaleIdentity, identified
-from airflow_trickle.engine.kept import carried
+from airflow_trickle.engine.kept import carried, superfluous
+from airflow_trickle.engine.outcome import Unneeded
 from airflow_trickle.engine.phases import Phase
 from airflow_trickle.engine.publish import publish
 from airflow_trickle.engine.publishing import AT_ONCE, Publishing
@@ -26,6 +27,7 @@ from airflow_trickle.engine.record import (
     record_failure,
     record_non_convergence,
 )
+from airflow_trickle.engine.state_policy import StatePolicy
 from airflow_trickle.errors import (
     LeaseHeld,
     NonConvergence,
@@ -247,15 +249,27 @@ def _refresh_leased(run: Refresh, unit: RefreshStep, lease: Lease, full_refresh:
         run.publishing.note_idle(run.lake, run.tick, {run.step.identifier: decision})
     result = _untouched(run, decision)
     if decision.kind == Decision.ADVANCE:
-        outcome = outcome_of(run, decision, result, kept=_still_kept(decision))
+        outcome = outcome_of(
+            run, decision, result, kept=_still_kept(run, decision), unneeded=_kept_no_longer(run, decision)
+        )
         run.publishing.publish(run.lake, [outcome], {lease.identifier: lease})
     return result
 
 
-def _still_kept(decision: Decision) -> str | None:
+def _kept_no_longer(run: Refresh, decision: Decision) -> Unneeded:
+    """The auxiliary state of a table that is to have none any more."""
+    published = decision.published
+    if published is None or StatePolicy.of(run.step).keeps_any:
+        return Unneeded()
+    return Unneeded(superfluous(published.kept, ()))
+
+
+def _still_kept(run: Refresh, decision: Decision) -> str | None:
     """What is kept beside a table whose inputs moved without a change."""
     published = decision.published
     if published is None or published.frontier is None or published.definition is None:
+        return None
+    if not StatePolicy.of(run.step).keeps_any:
         return None
     return carried(published.kept, published.definition, published.frontier, decision.target)
 

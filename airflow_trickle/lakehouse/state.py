@@ -15,7 +15,7 @@ from airflow_trickle import clock
 from airflow_trickle.lakehouse.catalog import Lakehouse
 from airflow_trickle.lakehouse.snapshots import Version
 from airflow_trickle.lakehouse.tables import history, status, ticks
-from airflow_trickle.results import Mode, Status, TableResult
+from airflow_trickle.results import Cause, Mode, Status, TableResult
 
 #: In the column ``mode`` of a status: the table is the mirror of a captured source.
 CAPTURE = "CAPTURE"
@@ -247,6 +247,9 @@ def write_history(
             phases=json.dumps(result.phases),
             error=_storable(result.error) if result.error is not None else None,
             group_epoch=result.group_epoch,
+            cause=result.cause.value if result.cause is not None else None,
+            choice=_storable(result.choice.model_dump_json()) if result.choice is not None else None,
+            state=json.dumps([one.model_dump() for one in result.state]) if result.state else None,
         )
     )
 
@@ -276,7 +279,16 @@ def read_history(
     with lake.database.reading() as connection:
         rows = connection.execute(query.order_by(history.c.id.desc()).limit(limit)).mappings()
         shown = [{key: value for key, value in row.items() if key != "catalog"} for row in rows]
-    return [{**row, "phases": _phases(row["phases"])} for row in shown]
+    return [{**row, **_plain_values(row)} for row in shown]
+
+
+def _plain_values(row: Mapping[str, Any]) -> dict[str, Any]:
+    """The columns of a row of the history that hold JSON."""
+    return {
+        "phases": _phases(row["phases"]),
+        "choice": json.loads(row["choice"]) if row["choice"] else None,
+        "state": json.loads(row["state"]) if row["state"] else [],
+    }
 
 
 def skipped_strata_of(lake: Lakehouse, tick_ids: Collection[str]) -> dict[str, tuple[int, ...]]:
@@ -333,7 +345,8 @@ def published_by(lake: Lakehouse, identifier: str, tick_id: str) -> TableResult 
         seconds=row["seconds"],
         bytes_read=row["bytes_read"],
         bytes_written=row["bytes_written"],
-        phases=_phases(row["phases"]),
+        **_plain_values(dict(row)),
+        cause=Cause(row["cause"]) if row["cause"] else None,
         group_epoch=row["group_epoch"],
     )
 

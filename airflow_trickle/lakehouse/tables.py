@@ -27,7 +27,7 @@ from sqlalchemy import (
 from airflow_trickle.errors import CatalogUnavailable
 from airflow_trickle.lakehouse.database import Database, one_at_a_time
 
-SCHEMA_VERSION = 7
+SCHEMA_VERSION = 8
 
 metadata = MetaData()
 
@@ -103,6 +103,12 @@ history = Table(
     Column("phases", Text),
     Column("error", Text),
     Column("group_epoch", BigInteger),
+    # Why there was something to do, as `results.Cause` has it.
+    Column("cause", String(32)),
+    # What AUTO chose, by which estimates, as JSON.
+    Column("choice", Text),
+    # The auxiliary state after the refresh, part by part, as JSON.
+    Column("state", Text),
     Index("trickle_history_of_table", "catalog", "identifier", "id"),
     Index("trickle_history_of_tick", "catalog", "tick_id"),
 )
@@ -285,6 +291,14 @@ _NEW_COLUMNS: dict[int, tuple[tuple[Table, tuple[str, ...]], ...]] = {
     5: ((status, ("settings",)),),
     6: ((leases, ("boot_id", "pid_namespace", "start_ticks")),),
     7: ((ticks, ("skipped_strata",)),),
+    8: ((history, ("cause", "choice", "state")),),
+}
+#: What the new columns of a layout get in older rows, where these tell.
+_FILLED: dict[int, tuple[str, ...]] = {
+    8: (
+        "UPDATE trickle_history SET cause = 'first_refresh' WHERE reason LIKE 'first refresh%'",
+        "UPDATE trickle_history SET cause = 'query_changed' WHERE reason LIKE 'its query changed%'",
+    ),
 }
 _OLDER = range(1, SCHEMA_VERSION)
 
@@ -300,6 +314,8 @@ def _upgraded(database: Database) -> int | None:
                     for name in columns:
                         kind = table.c[name].type.compile(connection.dialect)
                         connection.execute(text(f"ALTER TABLE {table.name} ADD COLUMN {name} {kind}"))
+                for statement in _FILLED.get(layout, ()):
+                    connection.execute(text(statement))
             metadata.create_all(connection, checkfirst=True)
             connection.execute(update(meta).where(meta.c.key == "schema_version").values(value=str(SCHEMA_VERSION)))
     return _installed_version(database)

@@ -110,6 +110,8 @@ def table_json(table: TableStep, plan: Plan, names: TableNames) -> dict[str, Any
         "partition_by": list(table.partition_by),
         "cluster_by": list(table.cluster_by),
         "lattice": dict(table.lattice),
+        "state": table.state,
+        "state_max_bytes": table.state_max_bytes,
         "declared_at": table.declared_at,
         "made_from": table.made_from,
         "depends_on": [
@@ -247,6 +249,14 @@ def _table_lines(table: TableStep, plan: Plan, *, show_stratum: bool) -> Iterato
     yield f"           reads {', '.join(reads) or 'nothing'}"
     if table.schedule != plan.schedule:
         yield f"           schedule {table.schedule}"
+    if (state := state_text(table)) is not None:
+        yield f"           state {state}"
+
+
+def state_text(table: TableStep) -> str | None:
+    """Which auxiliary state a table asks for; None if it asks for nothing."""
+    bound = f", at most {table.state_max_bytes:,} bytes" if table.state_max_bytes and table.state != "none" else ""
+    return None if table.state == "auto" and not bound else f"{table.state}{bound}"
 
 
 def _named(ref: InputRef) -> str:

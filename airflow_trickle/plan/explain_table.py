@@ -12,7 +12,7 @@ from airflow_trickle.analysis.modes import obstacle_of, obstacles_of_query
 from airflow_trickle.definition.words import listed
 from airflow_trickle.identifiers import fold
 from airflow_trickle.plan.build import PlannedProject
-from airflow_trickle.plan.explain import TableNames, table_json
+from airflow_trickle.plan.explain import TableNames, state_text, table_json
 from airflow_trickle.plan.overview import groups_overview, sccs_overview
 from airflow_trickle.plan.steps import Plan, RefreshStep, TableStep
 
@@ -39,6 +39,7 @@ def explain_table_json(planned: PlannedProject, identifier: str) -> dict[str, An
         "table": names[table.identifier],
         "description": table.description,
         **table_json(table, plan, names),
+        "state_asked_for": state_text(table),
         "file": plan.file,
         "pipeline_schedule": plan.schedule,
         "unit": {
@@ -132,6 +133,8 @@ def _facts(told: dict[str, Any]) -> Iterator[tuple[str, str]]:
     yield "schedule", schedule + (f" (the pipeline's is {pipelines})" if schedule != pipelines else "")
     yield "asked for", f"refresh_mode: {told['requested_mode']}"
     yield "mode", f"{told['refresh_mode']} ({told['reason']})"
+    if told["state_asked_for"]:
+        yield "state", told["state_asked_for"]
     for key, name in (("partition_by", "parted by"), ("cluster_by", "sorted by")):
         if told[key]:
             yield name, ", ".join(told[key])

@@ -99,6 +99,9 @@ class TableStep(_Step):
     partition_by: tuple[str, ...] = ()
     #: Columns by which its rows are sorted.
     cluster_by: tuple[str, ...] = ()
+    #: Which auxiliary state its refreshes keep: ``auto``, ``none`` or ``all``, and how many bytes of it at most.
+    state: str = "auto"
+    state_max_bytes: int | None = None
     #: Columns of which only the best value is kept for each combination of the others, in a cycle: ``min`` or ``max``.
     lattice: dict[str, str] = {}
     #: Whether its query has a CTE that reads itself.

@@ -50,6 +50,7 @@ def _options(member: Member, table: TableDef, defaults: TableDefaults) -> Iterat
             yield f"description: {_quoted(table.description)}"
         if not table.refresh_mode == defaults.refresh_mode == built_in.refresh_mode:
             yield f"refresh_mode: {table.refresh_mode}"
+        yield from _state(table, defaults)
         if table.partition_by:
             yield f"partition_by: [{', '.join(_quoted(text) for text in table.partition_by)}]"
         if table.cluster_by:
@@ -64,6 +65,13 @@ def _options(member: Member, table: TableDef, defaults: TableDefaults) -> Iterat
         yield f"owner: {_quoted(table.owner)}"
     if table.tags or defaults.tags:
         yield f"tags: [{', '.join(_quoted(tag) for tag in table.tags)}]"
+
+
+def _state(table: TableDef, defaults: TableDefaults) -> Iterator[str]:
+    if not table.state == defaults.state == TableDefaults().state:
+        yield f"state: {_key(table.state)}"
+    if table.state_max_bytes is not None and table.state != "none":
+        yield f"state_max_bytes: {table.state_max_bytes}"
 
 
 def _key(name: str) -> str:

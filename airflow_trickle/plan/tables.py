@@ -110,6 +110,8 @@ class TableSteps:
             tags=table.tags,
             partition_by=table.partition_by,
             cluster_by=table.cluster_by,
+            state=table.state,
+            state_max_bytes=table.state_max_bytes,
             recursive=node.recursive,
             lattice=dict(table.lattice),
             edges=tuple(_edge(ref, node.edges[fold(ref.identifier)], node) for ref in inputs),

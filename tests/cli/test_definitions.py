@@ -14,7 +14,8 @@ SLIP = "pipeline: slip\nstream_tables:\n  b:\n    quary: SELECT 1\n"
 ALLOWED = (
     "Allowed keys: cluster_by, description, diamond_consistency, diamond_schedule_policy, execution_timeout, "
     "executor_config, lattice, max_fixpoint_iterations, mutual_recursion, owner, partition_by, pool, pool_slots, "
-    "priority_weight, query, query_file, queue, refresh_mode, retries, retry_delay, schedule, spark_conf and tags."
+    "priority_weight, query, query_file, queue, refresh_mode, retries, retry_delay, schedule, spark_conf, "
+    "state, state_max_bytes and tags."
 )
 
 

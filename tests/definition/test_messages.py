@@ -16,12 +16,13 @@ PIPELINE_KEYS = (
 DEFAULT_KEYS = (
     "diamond_consistency, diamond_schedule_policy, execution_timeout, executor_config, max_fixpoint_iterations, "
     "mutual_recursion, owner, pool, pool_slots, priority_weight, queue, refresh_mode, retries, retry_delay, schedule, "
-    "spark_conf and tags"
+    "spark_conf, state, state_max_bytes and tags"
 )
 TABLE_KEYS = (
     "cluster_by, description, diamond_consistency, diamond_schedule_policy, execution_timeout, executor_config, "
     "lattice, max_fixpoint_iterations, mutual_recursion, owner, partition_by, pool, pool_slots, priority_weight, "
-    "query, query_file, queue, refresh_mode, retries, retry_delay, schedule, spark_conf and tags"
+    "query, query_file, queue, refresh_mode, retries, retry_delay, schedule, spark_conf, state, "
+    "state_max_bytes and tags"
 )
 SCHEDULES = (
     "a duration (30s, 5m, 1h30m, 1d), a cron expression of five fields (*/5 * * * *), "

@@ -32,7 +32,7 @@ from airflow_trickle.lakehouse.state import (
     write_status,
     write_tick,
 )
-from airflow_trickle.results import Mode, Status, TableResult
+from airflow_trickle.results import Cause, Choice, ChoiceCode, Mode, PartState, Status, TableResult
 from tests.databases import new_database
 
 NOON = datetime(2026, 3, 1, 12, 0, 0, 123456, tzinfo=timezone.utc)
@@ -98,7 +98,7 @@ def test_opening_again_changes_nothing(lake: Lakehouse, catalog_uri: str, tmp_pa
     } < set(before)
 
 
-@pytest.mark.parametrize("found", ["8", "999", "0"])
+@pytest.mark.parametrize("found", ["9", "999", "0"])
 def test_another_layout_is_refused(lake: Lakehouse, catalog_uri: str, tmp_path: Path, found: str) -> None:
     with writing(lake) as connection:
         connection.execute(update(state_tables.meta).values(value=found))
@@ -107,7 +107,7 @@ def test_another_layout_is_refused(lake: Lakehouse, catalog_uri: str, tmp_path: 
     where = lake.database.url.render_as_string()
     assert str(caught.value) == (
         f"Iceberg catalog 'trickle' at {where} holds trickle state of layout {found}; this version of "
-        f"airflow-trickle knows layout 7. Install a version of airflow-trickle that matches."
+        f"airflow-trickle knows layout 8. Install a version of airflow-trickle that matches."
     )
 
 
@@ -131,6 +131,7 @@ LACKING = {
     4: (("status", "settings"),),
     5: (("leases", "boot_id"), ("leases", "pid_namespace"), ("leases", "start_ticks")),
     6: (("ticks", "skipped_strata"),),
+    7: (("history", "cause"), ("history", "choice"), ("history", "state")),
 }
 #: The tables that came with a layout.
 CAME_WITH = {3: ("iterations",), 4: ("prepared", "skipped_strata", "submissions"), 7: ("places", "mutual_groups")}
@@ -138,7 +139,7 @@ CAME_WITH = {3: ("iterations",), 4: ("prepared", "skipped_strata", "submissions"
 
 def go_back_to(connection: Connection, layout: int) -> None:
     """Turn the state tables into those of an older layout."""
-    for older in range(layout, 7):
+    for older in range(layout, 8):
         for table in CAME_WITH.get(older + 1, ()):
             connection.execute(text(f"DROP TABLE trickle_{table}"))
         for table, column in LACKING[older]:
@@ -146,7 +147,7 @@ def go_back_to(connection: Connection, layout: int) -> None:
     connection.execute(update(state_tables.meta).values(value=str(layout)))
 
 
-@pytest.mark.parametrize("layout", [1, 2, 3, 4, 5, 6])
+@pytest.mark.parametrize("layout", [1, 2, 3, 4, 5, 6, 7])
 def test_an_older_layout_gains_what_is_new_and_keeps_its_rows(
     lake: Lakehouse, catalog_uri: str, tmp_path: Path, layout: int
 ) -> None:
@@ -165,6 +166,7 @@ def test_an_older_layout_gains_what_is_new_and_keeps_its_rows(
             assert (status.waits_for, status.is_held) == ((), False)
             (row,) = read_history(again)
             assert (row["seconds"], row["bytes_read"], row["phases"]) == (1.5, None, {})
+            assert (row["cause"], row["choice"], row["state"]) == ("first_refresh", None, [])
             assert read_iterations(again) == []
 
 
@@ -311,6 +313,9 @@ def result(**changes: Any) -> TableResult:
         "bytes_read": 2**40,
         "bytes_written": 7,
         "phases": {"pin": 0.25, "compute": 1.0},
+        "cause": Cause.FIRST_REFRESH,
+        "choice": Choice(code=ChoiceCode.SMALL_INPUTS, full=True, why="it is small"),
+        "state": (PartState(part=-1, outcome="made", bytes=10, files=1),),
     }
     return TableResult(**values | changes)
 
@@ -359,6 +364,17 @@ def test_history_is_read_newest_first_and_by_table_pipeline_and_tick(lake: Lakeh
         "phases": {"pin": 0.25, "compute": 1.0},
         "error": None,
         "group_epoch": None,
+        "cause": "first_refresh",
+        "choice": {
+            "code": "small_inputs",
+            "full": True,
+            "why": "it is small",
+            "from_changes": None,
+            "in_full": None,
+            "plain_spark": None,
+            "by_program": False,
+        },
+        "state": [{"part": -1, "outcome": "made", "bytes": 10, "files": 1, "code": None, "why": ""}],
     }
 
 

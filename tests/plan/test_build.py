@@ -221,7 +221,8 @@ BROKEN = {
 TABLE_KEYS = (
     "cluster_by, description, diamond_consistency, diamond_schedule_policy, execution_timeout, executor_config, "
     "lattice, max_fixpoint_iterations, mutual_recursion, owner, partition_by, pool, pool_slots, priority_weight, "
-    "query, query_file, queue, refresh_mode, retries, retry_delay, schedule, spark_conf and tags"
+    "query, query_file, queue, refresh_mode, retries, retry_delay, schedule, spark_conf, state, "
+    "state_max_bytes and tags"
 )
 EXPECTED = [
     "a_yaml.yaml:3:7: the file is not valid YAML: a value is expected here. "

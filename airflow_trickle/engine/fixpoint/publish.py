@@ -238,6 +238,7 @@ class _Publisher:
             bytes_read=phases.bytes_read,
             bytes_written=phases.bytes_written,
             phases=phases.seconds,
+            cause=table.decision.cause,
         )
 
     def _outcome(self, table: _Table, passes: Passes) -> Outcome:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from airflow_trickle.blocks.bare_words import bare_words
 from airflow_trickle.blocks.check import selects
 from airflow_trickle.blocks.shapes import NotInBlocks
-from airflow_trickle.engine.choose import LOOKED_AT, why_not_retract
+from airflow_trickle.engine.choose import LOOKED_AT, PastRefresh, why_not_retract
 from airflow_trickle.engine.delta.bench import SparkBench
 from airflow_trickle.engine.delta.context import Column, Views
 from airflow_trickle.engine.failures import fails_on_rows
@@ -343,7 +343,8 @@ class Solver:
         first = self.run.first.step
         if any(table.requested_mode == Mode.DIFFERENTIAL.value for table in self.run.step.tables):
             return ""
-        return why_not_retract(read_history(self.run.lake, identifier=first.identifier, limit=LOOKED_AT))
+        past = read_history(self.run.lake, identifier=first.identifier, limit=LOOKED_AT)
+        return why_not_retract([PastRefresh.of(row) for row in past])
 
     @contextmanager
     def _else_anew(self) -> Iterator[None]:
