@@ -62,6 +62,12 @@ _OPTIONS: dict[str, dict[str, Any]] = {
         "that name stands for an embedded local Spark, which is started and kept warm.\n",
         example="my_spark_connect",
     ),
+    "timezone": _option(
+        "string",
+        "UTC",
+        "The time zone on whose clock cron expressions fire and start dates stand.\n",
+        example="Europe/Berlin",
+    ),
     "strict": _option(
         "boolean",
         "False",

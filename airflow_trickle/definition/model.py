@@ -28,6 +28,7 @@ from airflow_trickle.definition.values import (
     TableSchedule,
     Text,
     Texts,
+    TimeZone,
     refuse,
 )
 
@@ -147,8 +148,11 @@ class PipelineModel(_Part):
         default=None,
         description="A duration (30s, 5m, 1h30m), cron, @hourly and the like, or asset; none: only by hand.",
     )
+    timezone: TimeZone | None = Field(
+        default=None, description="On whose clock cron expressions fire and the start date stands (default UTC)."
+    )
     start_date: StartDate | None = Field(
-        default=None, description="The first moment to run for; UTC if no zone is given."
+        default=None, description="The first moment to run for; of the pipeline's time zone if it names none."
     )
     catchup: Flag | None = Field(
         default=None, description="Whether to run for the time that has passed (default false)."

@@ -105,6 +105,7 @@ class Overrides:
     stratified_dred: bool | None = None
     catalog: str | None = None
     spark_conn_id: str | None = None
+    timezone: str | None = None
 
 
 @dataclass(frozen=True)
@@ -123,6 +124,7 @@ class PipelineDef:
     owner: str | None = None
     tags: tuple[str, ...] = ()
     schedule: str | None = None
+    #: In ISO form; without an offset, a time of the pipeline's time zone.
     start_date: str | None = None
     catchup: bool = False
     overrides: Overrides = field(default_factory=Overrides)

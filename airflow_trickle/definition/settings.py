@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from airflow_trickle.definition.words import choice_of, nearest
+from airflow_trickle.definition.zones import UTC, check_timezone
 from airflow_trickle.errors import SettingsError
 
 _SECTION = "trickle"
@@ -34,6 +35,8 @@ class Settings:
     stratified_dred: bool = True
     catalog: str = "trickle"
     spark_conn_id: str = "trickle_spark"
+    #: On whose clock cron expressions fire and start dates stand.
+    timezone: str = UTC
     #: Let the whole DAG file fail when one definition is wrong.
     strict: bool = False
     #: Have Airflow load once, before it forks, what every task would load anew.
@@ -147,6 +150,14 @@ def _memory(text: str) -> int:
     return size
 
 
+def _timezone(text: str) -> str:
+    try:
+        return check_timezone(text)
+    except ValueError as error:
+        hint = f" ({error})" if str(error) else ""
+        raise ValueError(f"a time zone such as Europe/Berlin{hint}") from None
+
+
 def _consistency(text: str) -> str:
     found = choice_of(text, ("atomic", "none"))
     if found is None:
@@ -169,6 +180,7 @@ _READERS: dict[str, Callable[[str], Any]] = {
     "stratified_dred": _truth,
     "catalog": _name,
     "spark_conn_id": _name,
+    "timezone": _timezone,
     "strict": _truth,
     "preload": _truth,
     "worker_memory": _memory,

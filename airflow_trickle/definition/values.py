@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, NoReturn
 from pydantic import BeforeValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
-from airflow_trickle.definition import partitioning, schedules
+from airflow_trickle.definition import partitioning, schedules, zones
 from airflow_trickle.definition.words import choice_of, given, listed, nearest, shortened
 
 NAME_PATTERN = r"^[A-Za-z_][A-Za-z0-9_]*$"
@@ -134,6 +134,13 @@ def _start_date(value: Any) -> str:
         must("a date such as 2026-01-31, or a moment such as 2026-01-31T06:00:00+01:00")
 
 
+def _timezone(value: Any) -> str:
+    try:
+        return zones.check_timezone(value if isinstance(value, str) else "")
+    except ValueError as error:
+        must("a time zone of the IANA database, such as Europe/Berlin", str(error) if isinstance(value, str) else "")
+
+
 def _partition_by(value: Any) -> tuple[str, ...]:
     with _said_of("partition_by"):
         items = [partitioning.parse_partition(text) for text in _listed_texts(value, f"a list of {_PARTITIONS}")]
@@ -253,6 +260,11 @@ TableSchedule = Annotated[
     str,
     BeforeValidator(_schedule_of((schedules.CALCULATED, schedules.ASSET))),
     WithJsonSchema(_schedule_schema("|[Cc]alculated")),
+]
+TimeZone = Annotated[
+    str,
+    BeforeValidator(_timezone),
+    WithJsonSchema({"type": "string", "pattern": r"^\s*[A-Za-z0-9_+/-]+\s*$", "examples": ["Europe/Berlin", "UTC"]}),
 ]
 StartDate = Annotated[str, BeforeValidator(_start_date), WithJsonSchema(_DATE_SCHEMA)]
 

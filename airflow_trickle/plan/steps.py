@@ -282,7 +282,9 @@ class Plan(_Step):
     namespace: str
     file: str
     description: str
+    #: Cron expressions and presets with their time zone behind them if it is not UTC, here and in all steps.
     schedule: str | None
+    #: A moment in ISO form.
     start_date: str | None
     catchup: bool
     #: The clock at which it ticks: the fastest of its tables'; None: not by the clock.
