@@ -31,6 +31,13 @@ _OPTIONS: dict[str, dict[str, Any]] = {
         "100",
         "How many passes a cycle of stream tables may take to settle before the refresh is given up.\n",
     ),
+    "passes_per_submission": _option(
+        "string",
+        "all",
+        "How many passes over a cycle one submission to Spark makes before the task looks, logs and submits the rest:\n"
+        "a whole number of at least 1, or all.\n",
+        example="10",
+    ),
     "diamond_consistency": _option(
         "string",
         "atomic",
@@ -140,6 +147,7 @@ def get_provider_info() -> dict[str, Any]:
                     "airflow_trickle.operators.fixpoint",
                     "airflow_trickle.operators.group",
                     "airflow_trickle.operators.broken",
+                    "airflow_trickle.operators.maintain",
                 ],
             }
         ],

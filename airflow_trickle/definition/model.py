@@ -21,6 +21,7 @@ from airflow_trickle.definition.values import (
     MutualRecursion,
     Name,
     PartitionBy,
+    Passes,
     PipelineName,
     RefreshMode,
     Schedule,
@@ -162,6 +163,9 @@ class PipelineModel(_Part):
     )
     max_fixpoint_iterations: Count | None = Field(
         default=None, description="How many passes a cycle may take to settle (default 100)."
+    )
+    passes_per_submission: Passes | None = Field(
+        default=None, description="How many passes over a cycle one submission to Spark makes (default all)."
     )
     diamond_consistency: Consistency | None = Field(default=None, description="atomic (default) or none.")
     mutual_recursion: MutualRecursion | None = Field(default=None, description="auto (default) or suggest.")

@@ -98,6 +98,7 @@ class Overrides:
 
     allow_circular: bool | Literal["unsafe"] | None = None
     max_fixpoint_iterations: int | None = None
+    passes_per_submission: int | Literal["all"] | None = None
     diamond_consistency: str | None = None
     mutual_recursion: str | None = None
     enable_stratum_skip: bool | None = None

@@ -19,6 +19,8 @@ _PREFIX = "AIRFLOW__TRICKLE__"
 #: The words Airflow itself takes for a truth value in airflow.cfg.
 _TRUTH = {"t": True, "true": True, "1": True, "f": False, "false": False, "0": False}
 
+#: As many passes as there are.
+ALL_PASSES: Literal["all"] = "all"
 #: With less, hardly any change would be handled in the worker process.
 _LEAST_MEMORY = 64 * 1024**2
 
@@ -29,6 +31,8 @@ class Settings:
 
     allow_circular: bool | Literal["unsafe"] = False
     max_fixpoint_iterations: int = 100
+    #: How many passes one submission to Spark makes before whoever submitted it looks and goes on.
+    passes_per_submission: int | Literal["all"] = "all"
     diamond_consistency: str = "atomic"
     enable_stratum_skip: bool = True
     stratified_cycle_validation: bool = True
@@ -141,6 +145,14 @@ def _count(text: str) -> int:
     return int(text)
 
 
+def _passes(text: str) -> int | str:
+    if text.lower() == ALL_PASSES:
+        return ALL_PASSES
+    if not text.isdecimal() or int(text) < 1:
+        raise ValueError("a whole number of at least 1, or all")
+    return int(text)
+
+
 def _memory(text: str) -> int:
     found = re.fullmatch(r"(\d+)\s*([mg])(?:i?b)?", text.lower())
     bytes_of = {"m": 1024**2, "g": 1024**3}
@@ -174,6 +186,7 @@ def _name(text: str) -> str:
 _READERS: dict[str, Callable[[str], Any]] = {
     "allow_circular": _circular,
     "max_fixpoint_iterations": _count,
+    "passes_per_submission": _passes,
     "diamond_consistency": _consistency,
     "enable_stratum_skip": _truth,
     "stratified_cycle_validation": _truth,

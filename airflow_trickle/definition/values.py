@@ -58,6 +58,14 @@ def _count(value: Any) -> int:
     must("a whole number of at least 1")
 
 
+def _passes(value: Any) -> int | str:
+    if isinstance(value, str) and value.strip().lower() == "all":
+        return "all"
+    if isinstance(value, int) and not isinstance(value, bool) and value >= 1:
+        return value
+    must("a whole number of at least 1, or all")
+
+
 def _texts(value: Any) -> tuple[str, ...]:
     if not isinstance(value, list):
         must("a list of texts", f"Write [{value}]." if isinstance(value, str) and value.isidentifier() else "")
@@ -220,6 +228,11 @@ Circular = Annotated[
     bool | Literal["unsafe"], BeforeValidator(_circular), WithJsonSchema({"enum": [True, False, "unsafe"]})
 ]
 Count = Annotated[int, BeforeValidator(_count), WithJsonSchema({"type": "integer", "minimum": 1})]
+Passes = Annotated[
+    int | Literal["all"],
+    BeforeValidator(_passes),
+    WithJsonSchema({"anyOf": [{"type": "integer", "minimum": 1}, any_case(("all",))]}),
+]
 Texts = Annotated[
     tuple[str, ...], BeforeValidator(_texts), WithJsonSchema({"type": "array", "items": {"type": "string"}})
 ]

@@ -154,6 +154,8 @@ class RefreshStep(_Step):
     upstream: tuple[str, ...]
     #: How many passes a cycle may take to settle.
     max_iterations: int = 100
+    #: How many passes one submission to Spark makes; None: all of them.
+    passes_per_submission: int | None = None
     #: What a group consists of, in the order of its refresh; empty for other units.
     members: tuple[GroupMember, ...] = ()
 
@@ -171,6 +173,7 @@ class RefreshStep(_Step):
                 tables=tuple(tables[name] for name in one.tables),
                 upstream=tuple(sorted(_read(one, tables, unit_of))),
                 max_iterations=one.max_iterations,
+                passes_per_submission=self.passes_per_submission,
             )
             for one in self.members
         )

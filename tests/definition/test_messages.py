@@ -10,8 +10,8 @@ from tests.yaml_files import write
 PIPELINE_KEYS = (
     "allow_circular, catalog, catchup, defaults, description, diamond_consistency, enable_stratum_skip, "
     "maintenance, max_fixpoint_iterations, mutual_recursion, namespace, on_failure_callback, "
-    "on_non_convergence_callback, on_success_callback, owner, pipeline, schedule, sources, spark_conn_id, start_date, "
-    "stratified_cycle_validation, stratified_dred, stream_tables, tags and timezone"
+    "on_non_convergence_callback, on_success_callback, owner, passes_per_submission, pipeline, schedule, sources, "
+    "spark_conn_id, start_date, stratified_cycle_validation, stratified_dred, stream_tables, tags and timezone"
 )
 DEFAULT_KEYS = (
     "diamond_consistency, diamond_schedule_policy, execution_timeout, executor_config, max_fixpoint_iterations, "

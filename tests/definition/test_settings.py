@@ -25,6 +25,7 @@ def test_without_configuration_the_defaults_hold(tmp_path):
     assert load_settings({"AIRFLOW_HOME": str(tmp_path)}) == Settings(
         allow_circular=False,
         max_fixpoint_iterations=100,
+        passes_per_submission="all",
         diamond_consistency="atomic",
         enable_stratum_skip=True,
         stratified_cycle_validation=True,
