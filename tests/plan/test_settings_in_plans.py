@@ -71,6 +71,18 @@ def test_the_largest_number_of_passes_of_a_cycle_counts(tmp_path):
     assert passes(own) == 4
 
 
+def test_the_passes_of_a_submission_are_those_of_the_pipeline_or_the_setting(tmp_path):
+    found = []
+    for own in ("", "passes_per_submission: 2\n", "passes_per_submission: ALL\n"):
+        write(tmp_path, {"p.yaml": CYCLE + own})
+        (plan,) = plan_path(tmp_path, Settings(allow_circular=True, passes_per_submission=5)).plans
+        found.append({step.passes_per_submission for step in plan.refreshes})
+    assert found == [{5}, {2}, {None}]
+    write(tmp_path, {"p.yaml": DIAMOND + "passes_per_submission: 4\n"})
+    (plan,) = plan_path(tmp_path, Settings()).plans
+    assert [part.passes_per_submission for step in plan.refreshes for part in step.parts] == [4, 4, 4]
+
+
 ZONES = """
     pipeline: {pipeline}
     namespace: {pipeline}

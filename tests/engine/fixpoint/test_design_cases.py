@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from collections.abc import Callable, Iterable
 
@@ -202,3 +203,31 @@ def test_a_cycle_fails_recovers_loses_a_member_and_is_broken_up(world: World) ->
     world.delete("seeds", "x = 4")
     world.tick()
     assert (world.rows("a"), world.rows("b"), world.rows("behind")) == (numbers(2, 5, 7), numbers(3, 6), numbers(2))
+
+
+UNSAFE = {
+    # Now there, now not.
+    "flips": "SELECT x FROM seeds EXCEPT SELECT x FROM flop",
+    "flop": "SELECT x FROM flips",
+    # Each number but the neighbours of one that is there: settles, since the neighbours do not change any more.
+    "picked": "SELECT x FROM seeds AS s WHERE NOT EXISTS (SELECT 1 FROM picked_before AS p WHERE p.x = s.x - 1)",
+    "picked_before": "SELECT x FROM picked WHERE x < 10",
+}
+
+
+def test_cycles_that_are_not_monotone_are_tried_up_to_the_cap(world: World, caplog: pytest.LogCaptureFixture) -> None:
+    """Design 000 part 4: what settles is published, what does not meets the cap, and neither holds up the other."""
+    caplog.set_level(logging.INFO, logger="airflow_trickle")
+    world.source("seeds", NUMBERS, [{"x": number} for number in (1, 2, 3, 5)])
+    world.define(UNSAFE, pipeline={"allow_circular": "unsafe", "max_fixpoint_iterations": 8})
+    with pytest.raises(TickFailed) as raised:
+        world.tick()
+    results = raised.value.results
+    assert {name for name, one in results.items() if one.error} == {"flips", "flop"}
+    assert "did not settle within 8 passes" in str(results["flips"].error)
+    assert results["flips"].iterations == 8
+    assert not world.outside.table_exists("default.flips")
+    assert (world.rows("picked"), world.rows("picked_before")) == (numbers(1, 3, 5), numbers(1, 3, 5))
+    passes = results["picked"].iterations
+    [told] = [record.message for record in caplog.records if "converged after" in record.message]
+    assert told == f"cycle_picked converged after {passes} passes."
