@@ -31,6 +31,7 @@ from airflow_trickle.dag_docs import broken_doc, maintenance_doc, pipeline_doc, 
 from airflow_trickle.dag_tasks import PipelineTasks
 from airflow_trickle.definition.schedules import is_duration, parse_duration
 from airflow_trickle.definition.settings import load_settings
+from airflow_trickle.definition.zones import without_zone
 from airflow_trickle.errors import DefinitionError, Position, Problem
 from airflow_trickle.operators.broken import BrokenDefinitionOperator
 from airflow_trickle.operators.maintain import MaintainOperator
@@ -190,8 +191,8 @@ def _params() -> dict[str, Param]:
 def _schedule(plan: Plan, translator: Translator) -> Any:
     """A timetable with data intervals, whatever Airflow's default is: a backfill replays them one by one.
 
-    Durations tick on the clock (5m at :00, :05, …), cron is read in UTC. A pipeline without a schedule that reads
-    tables of others follows those; one with ``schedule: asset`` follows everything it reads.
+    Durations tick on the clock (5m at :00, :05, …), cron on the clock of its time zone. A pipeline without a schedule
+    that reads tables of others follows those; one with ``schedule: asset`` follows everything it reads.
     """
     clock = _timetable(plan.ticks)
     follows = [
@@ -212,7 +213,8 @@ def _timetable(text: str | None) -> CronDataIntervalTimetable | DeltaDataInterva
         return None
     if is_duration(text):
         return DeltaDataIntervalTimetable(parse_duration(text))
-    return CronDataIntervalTimetable(text, timezone="UTC")
+    cron, zone = without_zone(text)
+    return CronDataIntervalTimetable(cron, timezone=zone)
 
 
 def _free_id(name: str, taken: set[str]) -> str:

@@ -31,6 +31,13 @@ _OPTIONS: dict[str, dict[str, Any]] = {
         "100",
         "How many passes a cycle of stream tables may take to settle before the refresh is given up.\n",
     ),
+    "passes_per_submission": _option(
+        "string",
+        "all",
+        "How many passes over a cycle one submission to Spark makes before the task looks, logs and submits the rest:\n"
+        "a whole number of at least 1, or all.\n",
+        example="10",
+    ),
     "diamond_consistency": _option(
         "string",
         "atomic",
@@ -61,6 +68,12 @@ _OPTIONS: dict[str, dict[str, Any]] = {
         "Airflow connection that says where Spark runs. As long as there is none called trickle_spark,\n"
         "that name stands for an embedded local Spark, which is started and kept warm.\n",
         example="my_spark_connect",
+    ),
+    "timezone": _option(
+        "string",
+        "UTC",
+        "The time zone on whose clock cron expressions fire and start dates stand.\n",
+        example="Europe/Berlin",
     ),
     "strict": _option(
         "boolean",
@@ -134,6 +147,7 @@ def get_provider_info() -> dict[str, Any]:
                     "airflow_trickle.operators.fixpoint",
                     "airflow_trickle.operators.group",
                     "airflow_trickle.operators.broken",
+                    "airflow_trickle.operators.maintain",
                 ],
             }
         ],

@@ -22,6 +22,7 @@ HOMES: dict[str, set[str]] = {
     "filelock": {"spark"},
     "grpc": {"spark"},
     "networkx": {"analysis"},
+    "pendulum": {"definition", "analysis"},
     "psutil": {"spark"},
     "pyarrow": {"lakehouse", "engine"},
     "pydantic": {"definition", "plan", "results", "tick"},

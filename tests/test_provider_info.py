@@ -22,6 +22,10 @@ from tests.airflow_home import import_airflow
 _TYPES = {bool: "boolean", int: "integer", str: "string"}
 
 
+#: What the operators have in common is not one of them.
+UNITS = "airflow_trickle.operators.base"
+
+
 @pytest.fixture(scope="module")
 def airflow_folder() -> Path:
     import_airflow()
@@ -50,9 +54,22 @@ def test_it_is_found_by_its_entry_point() -> None:
 
 def test_every_module_and_class_it_names_exists(airflow_folder: Path) -> None:
     info = get_provider_info()
-    names = [name for part in ("operators", "hooks") for one in info[part] for name in one["python-modules"]]
-    for name in names:
+    parts = ("operators", "sensors", "hooks")
+    names = {part: {name for one in info[part] for name in one["python-modules"]} for part in parts}
+    for name in set().union(*names.values()):
         importlib.import_module(name)
+    from airflow.sdk import BaseOperator
+
+    for part in ("operators", "sensors"):
+        folder = Path(importlib.import_module(f"airflow_trickle.{part}").__path__[0])
+        modules = {f"airflow_trickle.{part}.{file.stem}" for file in folder.glob("*.py")} - {UNITS}
+        made = {
+            found.__module__
+            for name in modules
+            for found in vars(importlib.import_module(name)).values()
+            if isinstance(found, type) and issubclass(found, BaseOperator) and found.__module__ == name
+        }
+        assert names[part] == made, part
     for path in (*info["notifications"], *info["extra-links"]):
         module, _, attribute = path.rpartition(".")
         assert isinstance(getattr(importlib.import_module(module), attribute), type)

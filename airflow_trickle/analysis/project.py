@@ -19,6 +19,7 @@ from airflow_trickle.analysis.strata import Strata, assign_strata
 from airflow_trickle.analysis.units import Unit, units
 from airflow_trickle.definition.records import PipelineDef, Project
 from airflow_trickle.definition.settings import Settings
+from airflow_trickle.definition.zones import zoned
 from airflow_trickle.errors import Problem
 
 
@@ -88,7 +89,7 @@ def analyse(project: Project, settings: Settings) -> Analysis:
         )
         for one in expanded[:count]
     ]
-    schedules = _schedules(order, reads, nodes, pipelines, groups)
+    schedules = _schedules(order, reads, nodes, pipelines, groups, settings)
     return Analysis(tuple(found), nodes, order, assign_strata(order, types), groups, schedules, modes)
 
 
@@ -114,6 +115,11 @@ def _cycle_rules(pipeline: PipelineDef, settings: Settings) -> CycleRules:
 
 def _consistency(pipeline: PipelineDef, settings: Settings) -> str:
     return pipeline.overrides.diamond_consistency or settings.diamond_consistency
+
+
+def zone_of(pipeline: PipelineDef, settings: Settings) -> str:
+    """The time zone of a pipeline's schedules."""
+    return pipeline.overrides.timezone or settings.timezone
 
 
 def _stratified_dred(pipeline: PipelineDef, settings: Settings) -> bool:
@@ -182,8 +188,10 @@ def _schedules(
     nodes: Mapping[str, Node],
     pipelines: Sequence[PipelineDef],
     groups: Sequence[ConsistencyGroup],
+    settings: Settings,
 ) -> dict[str, str | None]:
-    fallback = {pipeline.file: pipeline.schedule for pipeline in pipelines}
+    zones = {pipeline.file: zone_of(pipeline, settings) for pipeline in pipelines}
+    fallback = {pipeline.file: zoned(pipeline.schedule, zones[pipeline.file]) for pipeline in pipelines}
     # Of a group over several pipelines, tables of others may lie between the members of a part.
     whole = [part for group in groups for part in group.parts if part.atomic and part.members == group.members]
     pieces = [part for group in groups for part in group.parts if part.atomic and part.members != group.members]
@@ -191,7 +199,7 @@ def _schedules(
     found = effective_schedules(
         order,
         reads,
-        {key: node.table.schedule or fallback[node.file] for key, node in nodes.items()},
+        {key: zoned(node.table.schedule, zones[node.file]) or fallback[node.file] for key, node in nodes.items()},
         {key: fallback[node.file] for key, node in nodes.items()},
         together,
     )

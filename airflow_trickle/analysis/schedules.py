@@ -2,30 +2,15 @@
 
 from __future__ import annotations
 
-import calendar
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, timedelta
 from functools import lru_cache
 
 from airflow_trickle.analysis.components import Component
+from airflow_trickle.analysis.cron import as_cron, mean_period
 from airflow_trickle.analysis.units import units
-from airflow_trickle.definition.schedules import ASSET, CALCULATED, LAST_DAY, cron_numbers, parse_duration
-
-_PRESETS = {
-    "@hourly": "0 * * * *",
-    "@daily": "0 0 * * *",
-    "@weekly": "0 0 * * 0",
-    "@monthly": "0 0 1 * *",
-    "@quarterly": "0 0 1 */3 *",
-    "@yearly": "0 0 1 1 *",
-}
-_CYCLE_START = date(2024, 1, 1)
-#: Four years, one of them a leap year.
-_CYCLE_DAYS = 1461
-_MONTH_DAYS = frozenset(range(1, 32))
-_WEEK_DAYS = frozenset(range(7))
+from airflow_trickle.definition.schedules import ASSET, CALCULATED, parse_duration
 
 
 @dataclass(frozen=True)
@@ -54,54 +39,8 @@ def period(schedule: str | None) -> float:
         return math.inf
     if schedule == ASSET:
         return 0.0
-    text = as_cron(schedule)
-    if len(text.split()) == 1:
-        return parse_duration(text).total_seconds()
-    minutes, hours, *_ = cron_numbers(text)
-    runs = len(minutes) * len(hours) * _days(text)
-    return _CYCLE_DAYS * 86400 / runs if runs else math.inf
-
-
-def as_cron(schedule: str) -> str:
-    """A preset as the cron expression that it stands for; anything else as it is."""
-    return _PRESETS.get(schedule, schedule)
-
-
-def _days(cron: str) -> int:
-    """How many days of the cycle a cron expression names."""
-    named = days_of(cron)
-    return sum(named(_CYCLE_START + timedelta(days=number)) for number in range(_CYCLE_DAYS))
-
-
-def days_of(cron: str) -> Callable[[date], bool]:
-    """Tells of a day whether a cron expression names it.
-
-    >>> days_of("0 6 1 * mon")(date(2026, 6, 1))
-    True
-    """
-    _, _, month_days, months, week_days = cron_numbers(cron)
-    _, _, in_month, _, in_week = cron.split()
-    any_day = _is_any(in_month, month_days == _MONTH_DAYS, in_week)
-    any_week_day = _is_any(in_week, {day % 7 for day in week_days} == _WEEK_DAYS, in_month)
-
-    def named(day: date) -> bool:
-        last = calendar.monthrange(day.year, day.month)[1]
-        by_month = day.day in month_days or (LAST_DAY in month_days and day.day == last)
-        # Sunday is both 0 and 7 to cron, and 7 to Python.
-        by_week = not week_days.isdisjoint({day.isoweekday(), day.isoweekday() % 7})
-        # Cron's own rule: if both are restricted, either of them is enough.
-        either = by_month and by_week if any_day or any_week_day else by_month or by_week
-        return day.month in months and either
-
-    return named
-
-
-def _is_any(field: str, every: bool, other: str) -> bool:
-    """Whether a field of days does not restrict them, as croniter has it, by which Airflow runs DAGs.
-
-    A field that names every day in other words is one only beside a field with a ``*`` somewhere.
-    """
-    return "*" in field.split(",") or (every and "*" in other)
+    cron, _ = as_cron(schedule)
+    return parse_duration(cron).total_seconds() if len(cron.split()) == 1 else mean_period(cron)
 
 
 def effective_schedules(

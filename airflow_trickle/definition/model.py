@@ -22,6 +22,7 @@ from airflow_trickle.definition.values import (
     MutualRecursion,
     Name,
     PartitionBy,
+    Passes,
     PipelineName,
     RefreshMode,
     Schedule,
@@ -30,6 +31,7 @@ from airflow_trickle.definition.values import (
     TableSchedule,
     Text,
     Texts,
+    TimeZone,
     refuse,
 )
 
@@ -162,8 +164,11 @@ class PipelineModel(_Part):
         default=None,
         description="A duration (30s, 5m, 1h30m), cron, @hourly and the like, or asset; none: only by hand.",
     )
+    timezone: TimeZone | None = Field(
+        default=None, description="On whose clock cron expressions fire and the start date stands (default UTC)."
+    )
     start_date: StartDate | None = Field(
-        default=None, description="The first moment to run for; UTC if no zone is given."
+        default=None, description="The first moment to run for; of the pipeline's time zone if it names none."
     )
     catchup: Flag | None = Field(
         default=None, description="Whether to run for the time that has passed (default false)."
@@ -173,6 +178,9 @@ class PipelineModel(_Part):
     )
     max_fixpoint_iterations: Count | None = Field(
         default=None, description="How many passes a cycle may take to settle (default 100)."
+    )
+    passes_per_submission: Passes | None = Field(
+        default=None, description="How many passes over a cycle one submission to Spark makes (default all)."
     )
     diamond_consistency: Consistency | None = Field(default=None, description="atomic (default) or none.")
     mutual_recursion: MutualRecursion | None = Field(default=None, description="auto (default) or suggest.")

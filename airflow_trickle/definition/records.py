@@ -103,6 +103,7 @@ class Overrides:
 
     allow_circular: bool | Literal["unsafe"] | None = None
     max_fixpoint_iterations: int | None = None
+    passes_per_submission: int | Literal["all"] | None = None
     diamond_consistency: str | None = None
     mutual_recursion: str | None = None
     enable_stratum_skip: bool | None = None
@@ -110,6 +111,7 @@ class Overrides:
     stratified_dred: bool | None = None
     catalog: str | None = None
     spark_conn_id: str | None = None
+    timezone: str | None = None
 
 
 @dataclass(frozen=True)
@@ -128,6 +130,7 @@ class PipelineDef:
     owner: str | None = None
     tags: tuple[str, ...] = ()
     schedule: str | None = None
+    #: In ISO form; without an offset, a time of the pipeline's time zone.
     start_date: str | None = None
     catchup: bool = False
     overrides: Overrides = field(default_factory=Overrides)

@@ -166,16 +166,16 @@ def _number(text: str, part: str, name: str, low: int, high: int, words: tuple[s
 
 
 def check_start_date(text: str) -> str:
-    """A date or moment in ISO form with its time zone; UTC where the text names none.
+    """A date or moment in ISO form, with its time zone if the text names one.
 
-    >>> check_start_date("2026-01-01")
-    '2026-01-01T00:00:00+00:00'
+    >>> check_start_date("2026-01-01"), check_start_date("2026-01-01 06:00Z")
+    ('2026-01-01T00:00:00', '2026-01-01T06:00:00+00:00')
     """
     found = _DATE.fullmatch(text.strip())
     if found is None:
         raise ValueError("not a date")
     day, clock, zone = found.groups()
-    offset = "+00:00" if zone is None or zone in "Zz" else zone
+    offset = "" if zone is None else "+00:00" if zone in "Zz" else zone
     moment = datetime.fromisoformat(f"{day}T{clock or '00:00'}{offset}")
     if moment.tzinfo is not None and moment.utcoffset() == timedelta(0):
         moment = moment.astimezone(timezone.utc)

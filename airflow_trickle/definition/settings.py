@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from airflow_trickle.definition.words import choice_of, nearest
+from airflow_trickle.definition.zones import UTC, check_timezone
 from airflow_trickle.errors import SettingsError
 
 _SECTION = "trickle"
@@ -18,6 +19,8 @@ _PREFIX = "AIRFLOW__TRICKLE__"
 #: The words Airflow itself takes for a truth value in airflow.cfg.
 _TRUTH = {"t": True, "true": True, "1": True, "f": False, "false": False, "0": False}
 
+#: As many passes as there are.
+ALL_PASSES: Literal["all"] = "all"
 #: With less, hardly any change would be handled in the worker process.
 _LEAST_MEMORY = 64 * 1024**2
 
@@ -28,12 +31,16 @@ class Settings:
 
     allow_circular: bool | Literal["unsafe"] = False
     max_fixpoint_iterations: int = 100
+    #: How many passes one submission to Spark makes before whoever submitted it looks and goes on.
+    passes_per_submission: int | Literal["all"] = "all"
     diamond_consistency: str = "atomic"
     enable_stratum_skip: bool = True
     stratified_cycle_validation: bool = True
     stratified_dred: bool = True
     catalog: str = "trickle"
     spark_conn_id: str = "trickle_spark"
+    #: On whose clock cron expressions fire and start dates stand.
+    timezone: str = UTC
     #: Let the whole DAG file fail when one definition is wrong.
     strict: bool = False
     #: Have Airflow load once, before it forks, what every task would load anew.
@@ -138,6 +145,14 @@ def _count(text: str) -> int:
     return int(text)
 
 
+def _passes(text: str) -> int | str:
+    if text.lower() == ALL_PASSES:
+        return ALL_PASSES
+    if not text.isdecimal() or int(text) < 1:
+        raise ValueError("a whole number of at least 1, or all")
+    return int(text)
+
+
 def _memory(text: str) -> int:
     found = re.fullmatch(r"(\d+)\s*([mg])(?:i?b)?", text.lower())
     bytes_of = {"m": 1024**2, "g": 1024**3}
@@ -145,6 +160,14 @@ def _memory(text: str) -> int:
     if size < _LEAST_MEMORY:
         raise ValueError("a size such as 512m or 2g, of at least 64m")
     return size
+
+
+def _timezone(text: str) -> str:
+    try:
+        return check_timezone(text)
+    except ValueError as error:
+        hint = f" ({error})" if str(error) else ""
+        raise ValueError(f"a time zone such as Europe/Berlin{hint}") from None
 
 
 def _consistency(text: str) -> str:
@@ -163,12 +186,14 @@ def _name(text: str) -> str:
 _READERS: dict[str, Callable[[str], Any]] = {
     "allow_circular": _circular,
     "max_fixpoint_iterations": _count,
+    "passes_per_submission": _passes,
     "diamond_consistency": _consistency,
     "enable_stratum_skip": _truth,
     "stratified_cycle_validation": _truth,
     "stratified_dred": _truth,
     "catalog": _name,
     "spark_conn_id": _name,
+    "timezone": _timezone,
     "strict": _truth,
     "preload": _truth,
     "worker_memory": _memory,

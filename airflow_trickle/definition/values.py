@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, NoReturn
 from pydantic import BeforeValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
-from airflow_trickle.definition import partitioning, schedules
+from airflow_trickle.definition import partitioning, schedules, zones
 from airflow_trickle.definition.words import choice_of, given, listed, nearest, shortened
 
 NAME_PATTERN = r"^[A-Za-z_][A-Za-z0-9_]*$"
@@ -69,6 +69,14 @@ def _bytes(value: Any) -> int:
     found = _SIZE.fullmatch(text)
     size = int(found[1]) * _UNITS[found[2].lower()] if found else 0
     return size if size >= 1 else must("a size such as 512m or 2g, or a whole number of bytes of at least 1")
+
+
+def _passes(value: Any) -> int | str:
+    if isinstance(value, str) and value.strip().lower() == "all":
+        return "all"
+    if isinstance(value, int) and not isinstance(value, bool) and value >= 1:
+        return value
+    must("a whole number of at least 1, or all")
 
 
 def _texts(value: Any) -> tuple[str, ...]:
@@ -145,6 +153,13 @@ def _start_date(value: Any) -> str:
         return schedules.check_start_date(value if isinstance(value, str) else "")
     except ValueError:
         must("a date such as 2026-01-31, or a moment such as 2026-01-31T06:00:00+01:00")
+
+
+def _timezone(value: Any) -> str:
+    try:
+        return zones.check_timezone(value if isinstance(value, str) else "")
+    except ValueError as error:
+        must("a time zone of the IANA database, such as Europe/Berlin", str(error) if isinstance(value, str) else "")
 
 
 def _partition_by(value: Any) -> tuple[str, ...]:
@@ -226,6 +241,11 @@ Circular = Annotated[
     bool | Literal["unsafe"], BeforeValidator(_circular), WithJsonSchema({"enum": [True, False, "unsafe"]})
 ]
 Count = Annotated[int, BeforeValidator(_count), WithJsonSchema({"type": "integer", "minimum": 1})]
+Passes = Annotated[
+    int | Literal["all"],
+    BeforeValidator(_passes),
+    WithJsonSchema({"anyOf": [{"type": "integer", "minimum": 1}, any_case(("all",))]}),
+]
 Texts = Annotated[
     tuple[str, ...], BeforeValidator(_texts), WithJsonSchema({"type": "array", "items": {"type": "string"}})
 ]
@@ -282,6 +302,11 @@ TableSchedule = Annotated[
     str,
     BeforeValidator(_schedule_of((schedules.CALCULATED, schedules.ASSET))),
     WithJsonSchema(_schedule_schema("|[Cc]alculated")),
+]
+TimeZone = Annotated[
+    str,
+    BeforeValidator(_timezone),
+    WithJsonSchema({"type": "string", "pattern": r"^\s*[A-Za-z0-9_+/-]+\s*$", "examples": ["Europe/Berlin", "UTC"]}),
 ]
 StartDate = Annotated[str, BeforeValidator(_start_date), WithJsonSchema(_DATE_SCHEMA)]
 

@@ -100,4 +100,6 @@ def units_of(lake: Lakehouse, *, pipeline: str, table: str) -> list[str]:
         columns.catalog == lake.name, columns.pipeline == pipeline, columns.number == 1
     )
     with lake.database.reading() as connection:
-        return sorted({unit for unit, changes in connection.execute(query.distinct()) if table in json.loads(changes)})
+        found = connection.execute(query.distinct()).all()
+    # The passes over a recursive query tell of its parts; its unit is the table.
+    return sorted({unit for unit, changes in found if table == unit or table in json.loads(changes)})

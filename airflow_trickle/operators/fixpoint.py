@@ -40,10 +40,19 @@ class FixpointOperator(RefreshOperator):
         spark_conn_id: connection that says where Spark runs.
         pin_task_id: the task whose XCom is the tick.
         assets: by table, the asset that is updated when the table changes.
+        passes_per_submission: how many passes one submission to Spark makes before the task looks, logs and submits
+            the rest; None: as the plan says, which is all of them if nobody says otherwise.
     """
 
     ui_color = "#dcecf9"
     operator_extra_links: Collection[BaseOperatorLink] = (PassesLink(), HistoryLink())
+
+    def __init__(self, *, passes_per_submission: int | None = None, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        if passes_per_submission is not None:
+            if passes_per_submission < 1:
+                raise ValueError(f"passes_per_submission is {passes_per_submission}, but must be at least 1.")
+            self.step = self.step.model_copy(update={"passes_per_submission": passes_per_submission})
 
     def _refreshed(self, context: Context, opened: Opened) -> tuple[TableResult, ...]:
         from airflow_trickle.operators.submitting import refreshed

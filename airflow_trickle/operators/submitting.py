@@ -182,8 +182,14 @@ def _elsewhere(
 
     assert isinstance(spark, Submitter)  # noqa: S101 - nobody else raises `NeedsSpark`
     began, counter = clock.now(), time.monotonic()
+    request = replace(request, settings=spark.settings)
     try:
-        answer = spark.run(lake, replace(request, settings=spark.settings), environment_of(spark.target))
+        answer = spark.run(lake, request, environment_of(spark.target))
+        while answer.unfinished:
+            for done in answer.passes:
+                progress(done)
+            log.info("%s has not settled yet: submitting it again.", request.unit)
+            answer = spark.run(lake, request, environment_of(spark.target))
     except TrickleError as error:
         # Nobody but us knows of it; what the application itself has met is in the history already.
         if isinstance(error, RefreshFailed):

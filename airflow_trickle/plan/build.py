@@ -7,11 +7,12 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from airflow_trickle.analysis.due import ticking
-from airflow_trickle.analysis.project import PipelineAnalysis, analyse
+from airflow_trickle.analysis.project import PipelineAnalysis, analyse, zone_of
 from airflow_trickle.definition.load import load_project
 from airflow_trickle.definition.records import PipelineDef, Project
 from airflow_trickle.definition.schedules import same_schedule
 from airflow_trickle.definition.settings import Settings, load_settings
+from airflow_trickle.definition.zones import start_moment, zoned
 from airflow_trickle.errors import DefinitionError, Problem
 from airflow_trickle.plan.captures import capture_steps
 from airflow_trickle.plan.shape import Shape
@@ -104,7 +105,9 @@ def _plan(one: PipelineAnalysis, steps: TableSteps, shape: Shape, settings: Sett
     tables = [table for step in refreshes for table in step.tables]
     outside = distinct(ref for table in tables for ref in table.inputs if ref.kind is not InputKind.STREAM_TABLE)
     captures = capture_steps(pipeline, {ref.identifier for ref in outside})
-    clock = ticking(pipeline.schedule, [table.schedule for table in tables])
+    zone = zone_of(pipeline, settings)
+    schedule = zoned(pipeline.schedule, zone)
+    clock = ticking(schedule, [table.schedule for table in tables])
     ticks = clock.clock
     mutual = shape.mutual_of(one)
     return Plan(
@@ -112,8 +115,8 @@ def _plan(one: PipelineAnalysis, steps: TableSteps, shape: Shape, settings: Sett
         namespace=pipeline.namespace,
         file=pipeline.file,
         description=pipeline.description,
-        schedule=pipeline.schedule,
-        start_date=pipeline.start_date,
+        schedule=schedule,
+        start_date=start_moment(pipeline.start_date, zone) if pipeline.start_date else None,
         catchup=pipeline.catchup,
         tags=pipeline.tags,
         owner=pipeline.owner,
@@ -139,7 +142,7 @@ def _plan(one: PipelineAnalysis, steps: TableSteps, shape: Shape, settings: Sett
         components=shape.components_of(pipeline.file),
         groups=shape.groups_of(pipeline.file),
         mutual=mutual,
-        maintenance=_maintenance(pipeline),
+        maintenance=_maintenance(pipeline, zone),
     )
 
 
@@ -155,9 +158,9 @@ def _by_identifier(mutual: Iterable[MutualStep], identifiers: Mapping[str, str])
     )
 
 
-def _maintenance(pipeline: PipelineDef) -> MaintenanceStep | None:
+def _maintenance(pipeline: PipelineDef, zone: str) -> MaintenanceStep | None:
     said = pipeline.maintenance
-    return MaintenanceStep(schedule=said.schedule, **asdict(said.policy)) if said is not None else None
+    return None if said is None else MaintenanceStep(schedule=zoned(said.schedule, zone), **asdict(said.policy))
 
 
 def _skips(pipeline: PipelineDef, settings: Settings) -> bool:

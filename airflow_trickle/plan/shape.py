@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 
 from airflow_trickle.analysis.project import Analysis, PipelineAnalysis
-from airflow_trickle.definition.settings import Settings
+from airflow_trickle.definition.settings import ALL_PASSES, Settings
 from airflow_trickle.plan.steps import ComponentStep, GroupPartStep, GroupStep, MutualStep
 
 
@@ -73,6 +73,13 @@ class Shape:
         pipeline = self._pipelines.get(self._nodes[members[0]].file)
         of_pipeline = None if pipeline is None else pipeline.overrides.max_fixpoint_iterations
         return of_pipeline or self._settings.max_fixpoint_iterations
+
+    def passes_of(self, members: Sequence[str]) -> int | None:
+        """How many passes one submission to Spark makes; None: all of them."""
+        pipeline = self._pipelines.get(self._nodes[members[0]].file)
+        of_pipeline = None if pipeline is None else pipeline.overrides.passes_per_submission
+        found = of_pipeline or self._settings.passes_per_submission
+        return None if found == ALL_PASSES else found
 
     def groups_of(self, file: str) -> tuple[GroupStep, ...]:
         """The groups that have a table of the pipeline."""

@@ -157,6 +157,8 @@ class RefreshStep(_Step):
     upstream: tuple[str, ...]
     #: How many passes a cycle may take to settle.
     max_iterations: int = 100
+    #: How many passes one submission to Spark makes; None: all of them.
+    passes_per_submission: int | None = None
     #: What a group consists of, in the order of its refresh; empty for other units.
     members: tuple[GroupMember, ...] = ()
 
@@ -174,6 +176,7 @@ class RefreshStep(_Step):
                 tables=tuple(tables[name] for name in one.tables),
                 upstream=tuple(sorted(_read(one, tables, unit_of))),
                 max_iterations=one.max_iterations,
+                passes_per_submission=self.passes_per_submission,
             )
             for one in self.members
         )
@@ -289,7 +292,9 @@ class Plan(_Step):
     namespace: str
     file: str
     description: str
+    #: Cron expressions and presets with their time zone behind them if it is not UTC, here and in all steps.
     schedule: str | None
+    #: A moment in ISO form.
     start_date: str | None
     catchup: bool
     #: The clock at which it ticks: the fastest of its tables'; None: not by the clock.

@@ -64,6 +64,7 @@ class TableSteps:
                 tables=tuple(members),
                 upstream=tuple(sorted(names[index] for index in unit.upstream)),
                 max_iterations=self._shape.iterations_of(unit.tables),
+                passes_per_submission=self._shape.passes_of(unit.tables),
                 members=self._members(unit, members, taken),
             )
             for name, unit, members in zip(names, units, tables, strict=True)

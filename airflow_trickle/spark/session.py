@@ -224,6 +224,8 @@ class SparkProvider:
         self._session: SparkSession | None = None
         self._ours = True
         self._borrowed = False
+        #: Whether it ends with what it was submitted for.
+        self.is_application = False
         self._chosen = chosen_settings(dict(self.target.conf)) if self.target is not None else {}
         self._version: str | None = None
         self._left: list[str] = []
@@ -241,6 +243,7 @@ class SparkProvider:
     def of_application(cls, session: SparkSession, conf: Mapping[str, str]) -> SparkProvider:
         """The session of an application of ours, set up like every session, with what a connection asks for."""
         provider = cls._with(session)
+        provider.is_application = True
         provider._chosen = chosen_settings(conf)
         ours = session_settings(conf)
         set_conf(session, ours)

@@ -64,6 +64,7 @@ def test_what_airflow_shows_and_schedules(shop: Path) -> None:
         ("1h30m", DeltaDataIntervalTimetable(timedelta(minutes=90))),
         ('"*/10 * * * *"', CronDataIntervalTimetable("*/10 * * * *", timezone="UTC")),
         ('"@daily"', CronDataIntervalTimetable("@daily", timezone="UTC")),
+        ("0 6 * * *\ntimezone: Asia/Tokyo", CronDataIntervalTimetable("0 6 * * *", timezone="Asia/Tokyo")),
     ],
 )
 def test_every_schedule_has_data_intervals_so_that_it_can_be_backfilled(

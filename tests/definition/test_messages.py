@@ -10,8 +10,8 @@ from tests.yaml_files import write
 PIPELINE_KEYS = (
     "allow_circular, catalog, catchup, defaults, description, diamond_consistency, enable_stratum_skip, "
     "maintenance, max_fixpoint_iterations, mutual_recursion, namespace, on_failure_callback, "
-    "on_non_convergence_callback, on_success_callback, owner, pipeline, schedule, sources, spark_conn_id, start_date, "
-    "stratified_cycle_validation, stratified_dred, stream_tables and tags"
+    "on_non_convergence_callback, on_success_callback, owner, passes_per_submission, pipeline, schedule, sources, "
+    "spark_conn_id, start_date, stratified_cycle_validation, stratified_dred, stream_tables, tags and timezone"
 )
 DEFAULT_KEYS = (
     "diamond_consistency, diamond_schedule_policy, execution_timeout, executor_config, max_fixpoint_iterations, "
@@ -229,6 +229,11 @@ def table(options):
             top("start_date: yesterday"),
             "p.yaml:2:13: 'start_date' is the text 'yesterday', but must be a date such as 2026-01-31, "
             "or a moment such as 2026-01-31T06:00:00+01:00.",
+        ),
+        (
+            top("timezone: Berlin"),
+            "p.yaml:2:11: 'timezone' is the text 'Berlin', but must be a time zone of the IANA database, such as "
+            "Europe/Berlin. Did you mean Europe/Berlin?",
         ),
         (
             top("on_failure_callback: notify"),

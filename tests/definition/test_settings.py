@@ -26,12 +26,14 @@ def test_without_configuration_the_defaults_hold(tmp_path):
     assert load_settings({"AIRFLOW_HOME": str(tmp_path)}) == Settings(
         allow_circular=False,
         max_fixpoint_iterations=100,
+        passes_per_submission="all",
         diamond_consistency="atomic",
         enable_stratum_skip=True,
         stratified_cycle_validation=True,
         stratified_dred=True,
         catalog="trickle",
         spark_conn_id="trickle_spark",
+        timezone="UTC",
         strict=False,
         preload=True,
         worker_memory=1024**3,
@@ -61,6 +63,7 @@ def test_all_wrong_values_are_told_at_once_with_their_place(tmp_path):
     environ["AIRFLOW__TRICKLE__MAX_FIXPOINT_ITERATIONS"] = "0"
     environ["AIRFLOW__TRICKLE__ALLOW_CIRCULAR"] = "safe"
     environ["AIRFLOW__TRICKLE__CATALOG"] = ""
+    environ["AIRFLOW__TRICKLE__TIMEZONE"] = "Berlin"
     environ["AIRFLOW__TRICKLE__SPARK_CON_ID"] = "x"
     assert refusal(environ).splitlines() == [
         f"{tmp_path}/airflow.cfg, [trickle] enable_stratum_skip is 'maybe', but must be true or false.",
@@ -71,6 +74,8 @@ def test_all_wrong_values_are_told_at_once_with_their_place(tmp_path):
         "whole number "
         "of at least 1.",
         "the environment variable AIRFLOW__TRICKLE__SPARK_CON_ID is not a setting. Did you mean 'spark_conn_id'?",
+        "the environment variable AIRFLOW__TRICKLE__TIMEZONE is 'Berlin', but must be a time zone such as "
+        "Europe/Berlin (Did you mean Europe/Berlin?).",
     ]
 
 

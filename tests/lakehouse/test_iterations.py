@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from airflow_trickle.lakehouse.catalog import Lakehouse, open_lakehouse
-from airflow_trickle.lakehouse.iterations import read_iterations, write_iterations
+from airflow_trickle.lakehouse.iterations import read_iterations, units_of, write_iterations
 from airflow_trickle.results import Iteration
 
 TRACE = (
@@ -74,3 +74,12 @@ def test_thousands_of_passes_are_kept(lake: Lakehouse) -> None:
     write(lake, "tick/1", trace)
     (found,) = read_iterations(lake)
     assert list(found.passes) == trace
+
+
+def test_a_table_is_found_in_its_cycle_and_as_a_recursive_query(lake: Lakehouse) -> None:
+    write(lake, "tick/1")
+    inside = Iteration(number=1, phase="derive", changes={"far.r": 3}, seconds=0.5)
+    write(lake, "tick/1", [inside], unit="far")
+    assert units_of(lake, pipeline="p", table="a") == ["cycle_a"]
+    assert units_of(lake, pipeline="p", table="far") == ["far"]
+    assert units_of(lake, pipeline="p", table="r") == []

@@ -202,3 +202,15 @@ def test_its_buttons_lead_to_the_passes_and_to_all_runs(task: FixpointOperator) 
         "Passes": "http://airflow/base/dags/reach/runs/manual__1%2B00/tasks/cycle_a/xcom",
         "History": "http://airflow/base/dags/reach/tasks/cycle_a",
     }
+
+
+def test_the_passes_of_a_submission_are_those_of_the_argument_or_of_the_plan(tmp_path: Path, engine: Engine) -> None:
+    (tmp_path / "reach.yaml").write_text(CYCLE.replace("sources", "passes_per_submission: 3\nsources"))
+    (planned,) = build_dags(tmp_path, {}, strict=True)
+    task = planned.get_task("cycle_a")
+    assert task.step.passes_per_submission == 3
+    given = {"step": task.step, "catalog": "trickle", "spark_conn_id": "trickle_spark"}
+    assert FixpointOperator(task_id="t", **given).step.passes_per_submission == 3
+    assert FixpointOperator(task_id="t", passes_per_submission=1, **given).step.passes_per_submission == 1
+    with pytest.raises(ValueError, match="passes_per_submission is 0, but must be at least 1"):
+        FixpointOperator(task_id="t", passes_per_submission=0, **given)

@@ -17,13 +17,15 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException
 from airflow_trickle import errors
 from airflow_trickle.engine.submission.answer import Answer
 from airflow_trickle.engine.submission.request import RefreshRequest, request_of
+from airflow_trickle.hooks.spark import TrickleSparkHook
 from airflow_trickle.lakehouse import submissions
 from airflow_trickle.lakehouse.catalog import Lakehouse
 from airflow_trickle.lakehouse.staging import leftovers
 from airflow_trickle.lakehouse.state import read_history
 from airflow_trickle.lakehouse.tables import leases
 from airflow_trickle.operators import submitting
-from airflow_trickle.results import Mode, Status, TableResult
+from airflow_trickle.results import Iteration, Mode, Status, TableResult
+from airflow_trickle.tick import Tick
 from tests.conftest import Tuned
 from tests.operators.test_refresh_operator import TaskInstance
 from tools import webshop as sources
@@ -102,6 +104,32 @@ def test_the_outcome_of_the_application_is_the_result_of_the_task(
     with lake.database.reading() as connection:
         assert connection.execute(submissions.submissions.select()).first() is None
     assert read_history(lake) == [], "the application writes the history"
+
+
+def test_work_that_is_not_finished_is_submitted_again(
+    webshop: DAG, context: dict[str, Any], lake: Lakehouse, application: Application, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Design 000 part 5: each submission tells of its passes before the next one is made."""
+    told: list[int] = []
+    answers = [
+        Answer(passes=(Iteration(number=1, phase="derive", changes={"a": 1}),), unfinished=True),
+        Answer(passes=(Iteration(number=2, phase="derive", changes={"a": 1}),), unfinished=True),
+        Answer((RESULT,), passes=(Iteration(number=3, phase="derive", changes={"a": 0}),)),
+    ]
+    known: list[list[int]] = []
+
+    def answering(hook: Any, _target: Any, _environment: Any) -> None:
+        known.append(list(told))
+        submissions.answer(lake, hook._application_args[-1], answers[len(known) - 1].as_json())
+
+    monkeypatch.setattr(submitting, "submitted", answering)
+    step = webshop.get_task("order_totals").step
+    tick = Tick.model_validate(context["ti"].xcom_pull(task_ids="pin"))
+    with submitting.spark_at(TrickleSparkHook("trickle_spark").get_conn(), "trickle_spark") as spark:
+        results = submitting.refreshed(lake, step, tick, spark, False, lambda one: told.append(one.number))
+    assert results == (RESULT,)
+    assert known == [[], [1], [1, 2]]
+    assert told == [1, 2, 3]
 
 
 @pytest.mark.parametrize(

@@ -163,6 +163,17 @@ CASES = {
         "p.yaml:5:27: stream table 'a': the CTEs 'r' and 'q' read each other, but none of them has a branch that reads "
         "none of them; the result would always be empty. Add a base case, such as SELECT … UNION ….",
     ),
+    # Design 002 §6: what is taken apart is judged like any cycle.
+    "mutual recursion that is not monotone": (
+        project(
+            HEAD,
+            {
+                "a": "WITH RECURSIVE r AS (SELECT x FROM edges UNION SELECT x FROM q), "
+                "q AS (SELECT x FROM edges WHERE x NOT IN (SELECT x FROM r)) SELECT x FROM r"
+            },
+        ),
+        "p.yaml:5:109: " + not_monotone("a__q", "a__r", "a__q -> a__r -> a__q", "it is inside NOT IN"),
+    ),
     "time travel": (
         project(HEAD, {"a": "SELECT x FROM edges VERSION AS OF 3"}),
         "p.yaml:5:26: stream table 'a': VERSION AS OF and TIMESTAMP AS OF are not allowed: each tick pins the snapshots "

@@ -71,6 +71,45 @@ def test_the_largest_number_of_passes_of_a_cycle_counts(tmp_path):
     assert passes(own) == 4
 
 
+def test_the_passes_of_a_submission_are_those_of_the_pipeline_or_the_setting(tmp_path):
+    found = []
+    for own in ("", "passes_per_submission: 2\n", "passes_per_submission: ALL\n"):
+        write(tmp_path, {"p.yaml": CYCLE + own})
+        (plan,) = plan_path(tmp_path, Settings(allow_circular=True, passes_per_submission=5)).plans
+        found.append({step.passes_per_submission for step in plan.refreshes})
+    assert found == [{5}, {2}, {None}]
+    write(tmp_path, {"p.yaml": DIAMOND + "passes_per_submission: 4\n"})
+    (plan,) = plan_path(tmp_path, Settings()).plans
+    assert [part.passes_per_submission for step in plan.refreshes for part in step.parts] == [4, 4, 4]
+
+
+ZONES = """
+    pipeline: {pipeline}
+    namespace: {pipeline}
+    sources: [s]
+    {more}
+    stream_tables:
+      {pipeline}1: {{query: SELECT x FROM s, schedule: {schedule}}}
+      {pipeline}2: {{query: SELECT x FROM {reads}}}
+    """
+
+
+def test_schedules_and_start_dates_are_told_on_the_clock_of_their_pipeline(tmp_path):
+    """A table that follows a reader of another pipeline runs on the clock of that one."""
+    more = "timezone: Europe/Berlin\n    schedule: 0 6 * * *\n    start_date: 2026-07-01\n    "
+    more += "maintenance: {schedule: '@daily'}"
+    own = {"pipeline": "p", "more": more, "schedule": "calculated", "reads": "s"}
+    other = {"pipeline": "q", "more": "schedule: 0 6 * * *", "schedule": "1h", "reads": "p.p1"}
+    write(tmp_path, {"p.yaml": ZONES.format(**own), "q.yaml": ZONES.format(**other)})
+    p, q = plan_path(tmp_path, Settings(timezone="Asia/Tokyo")).plans
+    assert [table.schedule for table in p.tables] == ["0 6 * * * Asia/Tokyo", "0 6 * * * Europe/Berlin"]
+    assert (p.schedule, p.ticks, p.start_date) == (*["0 6 * * * Europe/Berlin"] * 2, "2026-07-01T00:00:00+02:00")
+    assert p.pin.schedules == {"p.p1": "0 6 * * * Asia/Tokyo"}
+    assert p.maintenance is not None
+    assert p.maintenance.schedule == "@daily Europe/Berlin"
+    assert [table.schedule for table in q.tables] == ["1h", "0 6 * * * Asia/Tokyo"]
+
+
 def test_a_group_follows_the_policy_of_the_table_where_paths_meet(tmp_path):
     def schedules(text):
         (plan,) = planned(tmp_path, {"p.yaml": text}).plans

@@ -50,6 +50,13 @@ class Found:
     trace: tuple[Iteration, ...]
 
 
+class SubmissionOver(BaseException):
+    """This submission has made its passes; the next one goes on from what was written down.
+
+    Not an `Exception`, since it is not a failure: nobody on its way may take it for one and record it in the history.
+    """
+
+
 @dataclass
 class Checkpoint:
     """Where one refresh writes down how far it is."""
@@ -58,6 +65,8 @@ class Checkpoint:
     lease: Lease
     #: What it is good for.
     fits: str
+    #: How many passes this submission has made.
+    passes: int = 0
     staging: Staging | None = None
     found: Found | None = None
     _files: dict[str, dict[str, list[str]]] = field(default_factory=dict)
@@ -69,9 +78,15 @@ class Checkpoint:
         return self.staging.staging_id if self.staging is not None else None
 
     @property
+    def _is_over(self) -> bool:
+        """Whether this submission has made all its passes."""
+        most = self.run.step.passes_per_submission
+        return most is not None and self.passes >= most
+
+    @property
     def is_due(self) -> bool:
         """Whether it is time to write."""
-        return time.monotonic() - self._since >= float(os.environ.get(SECONDS, _DEFAULT_SECONDS))
+        return self._is_over or time.monotonic() - self._since >= float(os.environ.get(SECONDS, _DEFAULT_SECONDS))
 
     @property
     def io(self) -> FileIO:
@@ -120,7 +135,11 @@ class Checkpoint:
         self._files.pop(member, None)
 
     def note(self, kind: str, state: Mapping[str, Any], trace: list[Iteration]) -> None:
-        """Say how far it is: one small file, which replaces the one before at once."""
+        """Say how far it is: one small file, which replaces the one before at once.
+
+        Raises:
+            SubmissionOver: this submission ends here.
+        """
         said = {
             "fits": self.fits,
             "kind": kind,
@@ -133,6 +152,8 @@ class Checkpoint:
             stream.write(json.dumps(said).encode())
         make_durable(self.io, [location])
         self._since = time.monotonic()
+        if self._is_over:
+            raise SubmissionOver
 
     def discard(self) -> None:
         """Remove it: nobody will go on from here."""

@@ -12,7 +12,7 @@ from airflow_trickle import clock
 from airflow_trickle.engine.decide import Decision
 from airflow_trickle.engine.failures import explained
 from airflow_trickle.engine.fixpoint import ranks
-from airflow_trickle.engine.fixpoint.checkpoint import Checkpoint, open_checkpoint
+from airflow_trickle.engine.fixpoint.checkpoint import Checkpoint, SubmissionOver, open_checkpoint
 from airflow_trickle.engine.fixpoint.decide import UnitDecision, decide_unit
 from airflow_trickle.engine.fixpoint.publish import publish_unit
 from airflow_trickle.engine.fixpoint.solve import Solver
@@ -53,7 +53,10 @@ def refresh_cycle(
 ) -> tuple[TableResult, ...]:
     """Bring the tables of a cycle, or one with recursion in its query, to their fixed point at the pinned world.
 
+    After ``passes_per_submission`` passes everything is given back, looked at again and gone on with.
+
     Raises:
+        SubmissionOver: the same, where each submission is an application of its own.
         NonConvergence: it did not settle; nothing was published.
         TrickleError: it could not be refreshed; nothing was published.
     """
@@ -61,7 +64,20 @@ def refresh_cycle(
     tables = {
         table.identifier: Refresh(lake, table, tick, spark, began, counter, phases, publishing) for table in step.tables
     }
-    run = UnitRun(lake, step, tick, spark, tables, phases, progress, publishing)
+    while True:
+        run = UnitRun(lake, step, tick, spark, tables, phases, progress, publishing)
+        try:
+            return _submission(run, full_refresh)
+        except SubmissionOver:
+            if spark.is_application:
+                raise
+            log.info("%s has not settled yet: submitting it again.", step.unit)
+
+
+def _submission(run: UnitRun, full_refresh: bool) -> tuple[TableResult, ...]:
+    """The passes of one submission; the results, if the cycle has settled."""
+    lake, step, tick, spark, tables = run.lake, run.step, run.tick, run.spark, run.tables
+    phases, publishing = run.phases, run.publishing
     with phases.phase(Phase.PIN):
         decision = decide_unit(lake, step, tick, full_refresh=full_refresh)
     if (done := _already_done(run, decision)) is not None:
@@ -107,6 +123,8 @@ def _work(
         except NonConvergence:
             point.discard()
             raise
+        passes = len(solution.trace)
+        log.info("%s converged after %d pass%s.", run.step.unit, passes, "" if passes == 1 else "es")
         return publish_unit(run, decision, leases, solution, session, point)
 
 

@@ -43,22 +43,31 @@ class Naive:
     trace: list[Iteration] = field(default_factory=list)
     #: By member: its rows so far.
     frames: dict[str, DataFrame] = field(default_factory=dict)
+    #: Is called after every pass but the last of a layer, with the number of the layer and of its pass.
+    after_pass: Callable[[int, int], None] = lambda _layer, _count: None
     _views: dict[str, str] = field(default_factory=dict)
 
-    def settle(self) -> None:
+    def settle(self, found: Mapping[str, DataFrame] | None = None, layer: int = 0, count: int = 0) -> None:
         """Compute until nothing changes.
+
+        Args:
+            found: What an earlier attempt has found of each member.
+            layer: The layer that it was at.
+            count: How many passes over that layer it had made.
 
         Raises:
             NotSettled: there were too many passes.
         """
         for key in self.members:
-            self._take(key, self.bench.frame(f"SELECT {self._nulls(key)} WHERE false"))
-        for layer in layers(self.members):
-            self._settle(layer)
+            frame = (found or {}).get(key)
+            self.take(key, frame if frame is not None else self.bench.frame(f"SELECT {self._nulls(key)} WHERE false"))
+        for number, members in enumerate(layers(self.members)):
+            if number >= layer:
+                self._settle(members, number, count if number == layer else 0)
 
-    def _settle(self, layer: list[str]) -> None:
+    def _settle(self, layer: list[str], number: int, done: int) -> None:
         """Compute some members until nothing changes."""
-        for count in itertools.count(1):
+        for count in itertools.count(done + 1):
             begin = time.monotonic()
             counts = {member.name: self._pass(key) if key in layer else 0 for key, member in self.members.items()}
             seconds = round(time.monotonic() - begin, 3)
@@ -69,6 +78,7 @@ class Naive:
                 return
             if count >= self.cap:
                 raise NotSettled
+            self.after_pass(number, count)
 
     def _pass(self, key: str) -> int:
         """Compute a member once more; returns how many rows are others."""
@@ -86,10 +96,11 @@ class Naive:
         moved = net(weigh(after, 1).unionAll(weigh(self.frames[key], -1)))
         changed = moved.agg(F.coalesce(F.sum(F.abs(WEIGHT)), F.lit(0))).collect()[0][0]
         if changed:
-            self._take(key, after)
+            self.take(key, after)
         return int(changed)
 
-    def _take(self, key: str, frame: DataFrame) -> None:
+    def take(self, key: str, frame: DataFrame) -> None:
+        """Set what a member is."""
         self.frames[key] = frame
         self._views[key] = create_view(frame)
         self.bench.made(self._views[key])

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from airflow_trickle.engine.fixpoint.checkpoint import Checkpoint
 from airflow_trickle.engine.fixpoint.counted import Counting
 from airflow_trickle.engine.fixpoint.machine import Machine
+from airflow_trickle.engine.fixpoint.naive import Naive
 from airflow_trickle.engine.zset import WEIGHT, checkpointed
 from airflow_trickle.identifiers import quote
 from airflow_trickle.lakehouse.files import spark_pattern
@@ -126,6 +127,40 @@ class CountingSaver:
         trace[:] = found.trace
         tell(found.trace)
         return True
+
+
+@dataclass
+class NaiveSaver:
+    """Saves what every member of a cycle without rules is after a pass."""
+
+    point: Checkpoint
+    naive: Naive
+    why: str = ""
+
+    _KIND = f"naive {Mode.FULL.value}"
+
+    def settle(self, spark: SparkSession, trace: list[Iteration], tell: Callable[[Sequence[Iteration]], None]) -> None:
+        """Bring the cycle to its fixed point, from where an earlier attempt came to if there was one."""
+        self.naive.after_pass = self._after_pass
+        found = self.point.begin(self._KIND)
+        if found is None:
+            self.naive.settle()
+            return
+        frames = {
+            key: checkpointed(_read(spark, files[_PARTS])) for key, files in found.files.items() if files.get(_PARTS)
+        }
+        self.naive.trace = list(found.trace)
+        trace[:] = found.trace
+        tell(found.trace)
+        self.naive.settle(frames, found.state["layer"], found.state["count"])
+
+    def _after_pass(self, layer: int, count: int) -> None:
+        if not self.point.is_due:
+            return
+        for key, frame in self.naive.frames.items():
+            self.point.forget(key)
+            self.point.add(key, _PARTS, frame)
+        self.point.note(self._KIND, {"layer": layer, "count": count, "why": self.why}, self.naive.trace)
 
 
 def _read(spark: SparkSession, files: Sequence[str]) -> DataFrame:

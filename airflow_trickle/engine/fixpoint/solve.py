@@ -27,7 +27,7 @@ from airflow_trickle.engine.fixpoint.parted import parted
 from airflow_trickle.engine.fixpoint.ranks import Lines, Ranks
 from airflow_trickle.engine.fixpoint.retract import RanksUnknown, TooManyGone
 from airflow_trickle.engine.fixpoint.rows import Rows
-from airflow_trickle.engine.fixpoint.saving import CountingSaver
+from airflow_trickle.engine.fixpoint.saving import CountingSaver, NaiveSaver
 from airflow_trickle.engine.fixpoint.settling import Settling, go_on_behind
 from airflow_trickle.engine.fixpoint.sql import World
 from airflow_trickle.engine.fixpoint.system import System
@@ -153,6 +153,7 @@ class Solver:
 
     def _note(self, one: Iteration) -> None:
         self.trace.append(one)
+        self.point.passes += 1
         self.run.progress(one)
 
     def _not_settled(self) -> NonConvergence:
@@ -240,7 +241,7 @@ class Solver:
         system = self.system
         columns = find_columns(bench, system.members, world, system.keys)
         naive = Naive(bench, system.keys, system.members, columns, world, self.run.step.max_iterations, note=self._note)
-        naive.settle()
+        NaiveSaver(self.point, naive, why).settle(self.session, self.trace, go_on_behind)
         why = f"every pass in full because {why}"
         return Solution(
             system,

@@ -22,11 +22,15 @@ from airflow_trickle.results import Iteration, TableResult
 
 @dataclass(frozen=True)
 class Answer:
-    """What an application has done: the passes over a cycle, and the results or the error it ended with."""
+    """What an application has done: the passes over a cycle, and the results or the error it ended with.
+
+    ``unfinished``: it has made its passes, and another application has to go on.
+    """
 
     results: tuple[TableResult, ...] = ()
     error: TrickleError | None = None
     passes: tuple[Iteration, ...] = ()
+    unfinished: bool = False
 
     def or_raise(self) -> tuple[TableResult, ...]:
         """The results; raises the error if that is what it ended with."""
@@ -41,6 +45,7 @@ class Answer:
                 "results": [result.model_dump(mode="json") for result in self.results],
                 "error": None if self.error is None else _said(self.error),
                 "passes": [one.model_dump(mode="json") for one in self.passes],
+                "unfinished": self.unfinished,
             }
         )
 
@@ -52,6 +57,7 @@ def answer_of(text: str) -> Answer:
         tuple(TableResult.model_validate(one) for one in said["results"]),
         None if said["error"] is None else _error(said["error"]),
         _passes(said["passes"]),
+        said["unfinished"],
     )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from airflow_trickle.engine.capture.capture import capture
+from airflow_trickle.engine.fixpoint.checkpoint import SubmissionOver
 from airflow_trickle.engine.group import GroupRefresh
 from airflow_trickle.engine.refresh import refresh
 from airflow_trickle.engine.submission.answer import Answer
@@ -49,6 +50,8 @@ def _answer(lake: Lakehouse, text: str, session: Callable[[], SparkSession]) -> 
         request = request_of(text)
         with SparkProvider.of_application(session(), request.settings) as spark:
             return Answer(_done(lake, request, spark, passes), passes=tuple(passes))
+    except SubmissionOver:
+        return Answer(passes=tuple(passes), unfinished=True)
     except TrickleError as error:
         log.error("%s", error)
         return Answer(error=error, passes=tuple(passes))

@@ -52,6 +52,10 @@ def test_results_and_passes_come_back_as_they_were() -> None:
     assert travelled(outcome).or_raise() == (RESULT, RESULT)
 
 
+def test_work_that_is_not_finished_comes_back_as_such() -> None:
+    assert travelled(Answer(passes=PASSES, unfinished=True)) == Answer(passes=PASSES, unfinished=True)
+
+
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 def test_every_error_comes_back_as_what_it_was(kind: type[TrickleError]) -> None:
     error = RICH.get(kind) or kind("what happened: 'ü' \x00 \ud800")

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from airflow_trickle.engine.fixpoint.checkpoint import SubmissionOver
 from airflow_trickle.engine.submission import job
 from airflow_trickle.engine.submission.answer import Answer, answer_of
 from airflow_trickle.engine.submission.request import CaptureRequest, RefreshRequest
@@ -124,6 +125,20 @@ def test_an_error_is_the_outcome(
     assert not job.perform(lake, request_id, Session)  # type: ignore[arg-type]
     said = outcome(lake, request_id)
     assert (type(said.error), str(said.error), said.passes) == (type(told), str(told), (PASS,))
+
+
+def test_a_submission_that_has_made_its_passes_is_not_finished(
+    lake: Lakehouse, request_id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refresh(_lake: Any, _step: Any, _tick: Any, spark: Any, _full: bool, progress: Any) -> Any:
+        assert spark.is_application, "it is left to another one to go on"
+        progress(PASS)
+        raise SubmissionOver
+
+    monkeypatch.setattr(job, "refresh", refresh)
+
+    assert job.perform(lake, request_id, Session)  # type: ignore[arg-type]
+    assert outcome(lake, request_id) == Answer(passes=(PASS,), unfinished=True)
 
 
 def test_a_request_that_was_withdrawn_is_left_alone(lake: Lakehouse, request_id: str) -> None:

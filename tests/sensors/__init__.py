@@ -1,0 +1,1 @@
+"""Sensors in a DAG, run without a task runner."""
