@@ -14,7 +14,9 @@ from tools.design_tests_named import DOCUMENTS, NAMED, NOT_HERE, Named
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "design-tests.md"
 #: In the docstring of a test: ``Design 001 §9.1: test_classify_scan_is_monotone``.
-_REFERENCE = re.compile(r"^\s*Design (?P<document>\d{3}) (?P<section>§[\d.]*\d|Part \d+|Step \d+): (?P<name>.+?)\s*$")
+_REFERENCE = re.compile(
+    r"^\s*Design (?P<document>\d{3}) (?P<section>§[\d.]*\d|[Pp]art \d+|Step \d+): (?P<name>.+?)\s*$"
+)
 _HEAD = """\
 # Tests of the design documents
 
@@ -54,7 +56,8 @@ def _parts(docstring: str) -> Iterator[tuple[str, str, str]]:
     for line in docstring.splitlines():
         match = _REFERENCE.match(line)
         if match is not None:
-            yield match["document"], match["section"], match["name"]
+            # At the end of a sentence, too.
+            yield match["document"], match["section"].replace("part", "Part"), match["name"].rstrip(".")
 
 
 def by_name(found: list[Reference]) -> dict[Named, list[str]]:

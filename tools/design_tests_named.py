@@ -153,10 +153,7 @@ NAMED = tuple(_named())
 
 #: Tests of the documents that are not here, with the reason; one that a docstring names is here all the same.
 _NO_ENUM = "not here: it is a plain word in YAML and in the plan, no enum with a text of its own"
-_NOT_YET = "not here: no test runs it on the engine"
 NOT_HERE: Mapping[Named, str] = {
-    Named("001", "§9.2", "test_stratified_cycle_with_external_except_allowed"): _NOT_YET,
-    Named("001", "§9.2", "test_recursive_cte_self_ref_in_except_still_recomputes"): _NOT_YET,
     Named("004", "Step 4", "test_diamond_consistency_as_str"): _NO_ENUM,
     Named("004", "Step 4", "test_diamond_consistency_display"): _NO_ENUM,
 }

@@ -106,6 +106,11 @@ def test_cases_of_the_designs_with_inserts_deletes_and_blocking(world: World) ->
 
     The order of 000 part 5 (Gauss-Seidel): `second` sees what `first` has got in the same pass, so that each pass
     brings both one number further. If each saw the pass before only, it would take twice as many.
+
+    Design 001 §4.1.4: an inner recursion that reads itself and a peer
+    Design 001 §9.2: test_stratified_cycle_with_external_except_allowed
+    Design 001 §9.2: test_recursive_cte_self_ref_in_except_still_recomputes
+    Design 002 §3.4: red and blue, with inserts, deletes and blocking
     """
     now: Sets = {
         "seeds": {(1,), (3,)},
@@ -162,7 +167,10 @@ def numbers(*values: int) -> Counter[tuple[int, ...]]:
 
 
 def test_a_cycle_fails_recovers_loses_a_member_and_is_broken_up(world: World) -> None:
-    """Design 000 parts 3 and 5: a member that fails ends the pass; dropping a member and an edit recompute cycles."""
+    """Design 000 parts 3 and 5: a member that fails ends the pass; dropping a member and an edit recompute cycles.
+
+    Design 000 Part 8: Test 5: Drop member breaks cycle
+    """
     world.source("seeds", NUMBERS, [{"x": 4}])
     world.define(MEMBERS, pipeline={"allow_circular": "true"})
     world.tick()
