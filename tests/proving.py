@@ -62,11 +62,11 @@ def _hollow_asserts(tree: ast.AST) -> Iterator[tuple[int, str]]:
         elif isinstance(node.test, _LITERALS) and not _is_false(node.test):
             kind = type(node.test).__name__.lower()
             yield node.lineno, f"it asserts a {kind}, which is always true"
+        if any(isinstance(one, ast.BoolOp) and _holds_anyway(one) for one in _conditions(node.test)):
+            yield node.lineno, "it asserts `… or` something that is always true"
         for part in ast.walk(node.test):
             if isinstance(part, ast.Compare):
                 yield from _of_itself(part)
-            if isinstance(part, ast.BoolOp) and isinstance(part.op, ast.Or) and any(map(_is_true, part.values)):
-                yield node.lineno, "it asserts `… or` something that is always true"
 
 
 def _never_called(node: ast.Expr) -> Iterator[tuple[int, str]]:
@@ -85,6 +85,18 @@ def _of_itself(part: ast.Compare) -> Iterator[tuple[int, str]]:
     for left, right in pairwise(sides):
         if not isinstance(left, ast.Constant) and ast.dump(left) == ast.dump(right):
             yield part.lineno, f"it compares `{ast.unparse(left)}` with itself: keep the first value under a name"
+
+
+def _conditions(test: ast.expr) -> Iterator[ast.expr]:
+    """A condition and those that it is made of; a default such as ``(name or "none")`` is a value, and is none."""
+    yield test
+    if isinstance(test, ast.BoolOp):
+        for value in test.values:
+            yield from _conditions(value)
+
+
+def _holds_anyway(test: ast.BoolOp) -> bool:
+    return isinstance(test.op, ast.Or) and any(_is_true(value) for value in test.values)
 
 
 def _is_true(node: ast.expr) -> bool:

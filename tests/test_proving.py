@@ -44,6 +44,7 @@ def test_what_cannot_fail_is_found(statement: str, why: str) -> None:
     [
         "def test_a():\n    assert f(1) == (2 if g() else 3)",
         "def test_a():\n    assert (f(1), 2) == (1, 2)",
+        "def test_a():\n    assert f(1) == (x or 'none')",
         "def test_a():\n    with pytest.raises(ValueError):\n        f(1)",
         "def inner(x):\n    assert x\ndef outer(x):\n    inner(x)\ndef test_a():\n    outer(1)",
         "class Story:\n    def check(self):\n        raise AssertionError\ndef test_a(story):\n    story.check()",
