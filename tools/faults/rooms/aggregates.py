@@ -166,6 +166,52 @@ AGGREGATES: tuple[Fault, ...] = (
         'return Affected("true" if probe is None else _among(probe, [_values(context, views)]))',
         'return Affected("true" if probe is None else f"{probe} IN ({_values(context, views)})")',
     ),
+    _DELTA.fault(
+        "lookup-of-the-state-before",
+        "a subquery that is looked up by key answers from the state before, also for rows after",
+        "context.py",
+        "return self.old if version is Version.OLD else self.new",
+        "return self.old",
+    ),
+    _DELTA.fault(
+        "lookup-forgets-keys-that-went",
+        "EXISTS by state does not notice that the last row of a key has gone",
+        "lookups.py",
+        "({had} > 0) <> ({has} > 0)",
+        "({had} = 0) AND ({has} > 0)",
+    ),
+    _DELTA.fault(
+        "lookup-of-no-rows-is-null",
+        "count(*) of a key without rows is NULL when it is looked up",
+        "tally.py",
+        'f"coalesce(sum({name}), 0) AS {name}"',
+        'f"sum({name}) AS {name}"',
+    ),
+    _DELTA.fault(
+        "lookup-without-its-conditions",
+        "state by key holds rows that the conditions of the subquery rule out",
+        "selects.py",
+        'where = [*(f"({part})" for part in self.conditions), *where]',
+        "where = [*where]",
+    ),
+    _DELTA.fault(
+        "lookup-of-hidden-names",
+        "a column of the inner table is taken for one of the query around it",
+        "lookups.py",
+        "outside = not hides if at is None else",
+        "outside = True if at is None else",
+    ),
+    _DELTA.fault(
+        "join-by-key-forgets-rows-alone-before",
+        "a left join by state does not take away rows that had no partner before",
+        "joins.py",
+        """conditions=(affected, f"NOT EXISTS ({lookup.text(version)})"),
+            )
+            for version, weight in ((Version.NEW, 1), (Version.OLD, -1))""",
+        """conditions=(affected, f"NOT EXISTS ({lookup.text(version)})"),
+            )
+            for version, weight in ((Version.NEW, 1),)""",
+    ),
     Fault(
         "auxiliary-state-of-other-inputs",
         "auxiliary state is used although it stands for other snapshots of the inputs",

@@ -478,7 +478,7 @@ WHERE (a.v >= (
 -- changed: t
 -- state: kept
 -- engine: spark
-SELECT a.v, count(*) AS n FROM a JOIN t ON a.k = t.k WHERE t.v < (SELECT 0.2 * avg(s.v) FROM t AS s WHERE s.k = a.k) GROUP BY a.v;
+SELECT a.v, count(*) AS n FROM a JOIN t ON a.k = t.k WHERE t.v <= (SELECT 1.0 * avg(s.v) FROM t AS s WHERE s.k = a.k) GROUP BY a.v;
 
 -- title: two keys, one table twice
 -- changed: t
