@@ -114,7 +114,7 @@ def counted_server(home: Path) -> Iterator[SparkCounters]:
     """Use an embedded server of one's own whose UI answers on loopback, and stop it at the end."""
     port = _free_port()
     counters = SparkCounters(port)
-    environment, fixed, builder = dict(os.environ), tuning._SERVER_FIXED, channel.channel_builder
+    environment, settings, builder = dict(os.environ), tuning.server_settings, channel.channel_builder
     ui = {
         "spark.ui.enabled": "true",
         "spark.ui.port": str(port),
@@ -127,13 +127,13 @@ def counted_server(home: Path) -> Iterator[SparkCounters]:
         ui["spark.driver.memory"] = memory
     os.environ["TRICKLE_SPARK_HOME"] = str(home)
     os.environ.setdefault("TRICKLE_SPARK_IDLE_MINUTES", "15")
-    tuning._SERVER_FIXED = {**fixed, **ui}
+    tuning.server_settings = lambda *given: {**settings(*given), **ui}
     channel.channel_builder = _watched(builder, counters.called)
     try:
         yield counters
     finally:
         embedded.stop()
-        tuning._SERVER_FIXED, channel.channel_builder = fixed, builder
+        tuning.server_settings, channel.channel_builder = settings, builder
         os.environ.clear()
         os.environ.update(environment)
 
