@@ -74,7 +74,7 @@ bench: $(STAMP) java ## measure analysis, parse time, idle ticks and commits
 
 .PHONY: soak
 soak: $(STAMP) java ## long random runs, chaos and TPC-H, from a new seed
-	TRICKLE_PROFILE=soak $(BIN)/python -m pytest -m "soak or hypothesis" $(ARGS)
+	TRICKLE_PROFILE=soak $(BIN)/python -m pytest -m "soak or hypothesis or seeded" $(ARGS)
 
 .PHONY: faults
 faults: $(STAMP) java ## plant faults one by one and see which test finds each (hours; ARGS="--layer fast", --list)

@@ -34,7 +34,7 @@ PROFILES = {
     profile.name: profile
     for profile in (
         Profile("fast", examples=25),
-        Profile("ci", examples=100),
+        Profile("ci", examples=50),
         Profile("soak", examples=2000, random=True),
     )
 }
@@ -83,7 +83,7 @@ def budget(weight: float = 1, **others: Any) -> settings:
 
 
 def rounds(count: int) -> int:
-    """How often a seeded loop of `count` rounds runs: in the fast layer a quarter of that, in a soak four times."""
+    """How often a seeded loop of `count` rounds runs: a quarter of it in `fast`, half in `ci`, four times in `soak`."""
     return max(1, count * min(PROFILE.examples, 400) // 100)
 
 

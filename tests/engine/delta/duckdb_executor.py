@@ -89,7 +89,7 @@ def translated(sql: str) -> str:
     _ranges_translated(tree)
     for select in list(tree.find_all(exp.Select)):
         _unstack(select)
-    return tree.sql("duckdb")
+    return tree.sql("duckdb", copy=False)
 
 
 def _ranges_translated(tree: exp.Expression) -> None:

@@ -11,8 +11,6 @@ from tests.engine.delta import golden
 from tests.engine.delta.duckdb_judge import DuckDBJudge, Rows, Verdict, explained
 from tests.engine.delta.golden import GoldenCase
 
-pytestmark = pytest.mark.seeded
-
 CASES = [case for case in golden.cases() if not case.spark_only]
 #: How many changes follow each other in every case.
 _CHANGES = budgets.rounds(4)
@@ -32,6 +30,7 @@ def test_the_sql_of_a_change_is_the_one_in_the_file(judge: DuckDBJudge, case: Go
     assert explained(judge, case) == case.expected, f"`make golden` rewrites {case.family}.sql; then read its diff"
 
 
+@pytest.mark.seeded
 @pytest.mark.parametrize("case", [case for case in CASES if case.refused is None], ids=_id)
 def test_rows_before_and_the_change_are_the_rows_after(judge: DuckDBJudge, case: GoldenCase) -> None:
     random, with_state = budgets.chance(case.title), 0

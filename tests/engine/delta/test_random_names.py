@@ -101,7 +101,7 @@ def is_followed(query: str) -> bool:
 
 
 @given(named_queries(), st.integers(0, 1000))
-@budget(2)
+@budget()
 def test_the_change_is_right_whatever_the_names(one: Named, seed: int) -> None:
     assert is_followed(one.query), one.query
     columns = dict.fromkeys(one.columns, "INT")
@@ -117,7 +117,7 @@ def test_the_change_is_right_whatever_the_names_on_spark(spark: SparkSession, pa
 
     from tests.engine.delta.judge import Case, change
 
-    for number in range(part, budgets.rounds(len(_TEMPLATES)), 2):
+    for number in range(part, budgets.rounds(2 * len(_TEMPLATES)), 2):
         random = budgets.chance(f"names {number}")
         alike, rest = list(random.choice(_ALIKE)), _all_names()
         random.shuffle(alike)

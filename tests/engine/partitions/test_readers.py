@@ -76,7 +76,7 @@ def test_random_changes_in_full_and_from_changes(world: World, tuned: Tuned, see
     }
     world.define(queries, **options)
     world.tick()
-    for number in range(budgets.rounds(2)):
+    for number in range(budgets.rounds(4)):
         low = chance.randint(0, 40)
         if chance.random() < 0.8:
             world.delete("rows", f"k >= {low} and k <= {low + chance.randint(0, 8)}")
