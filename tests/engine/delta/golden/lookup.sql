@@ -483,18 +483,18 @@ SELECT a.v, count(*) AS n FROM a JOIN t ON a.k = t.k WHERE t.v <= (SELECT 1.0 * 
 -- title: two keys, one table twice
 -- changed: t
 -- state: kept
-SELECT t.k, t.g FROM t WHERE EXISTS (SELECT 1 FROM t AS s WHERE s.k = t.k AND s.g = t.g AND s.i > 0);
+SELECT t.k, t.g FROM t WHERE EXISTS (SELECT 1 FROM t AS s WHERE s.k = t.k AND s.g = t.g AND s.v > 0);
 -- expect state_1, kept of a part
 SELECT s.k AS `__trickle_k0`, s.g AS `__trickle_k1`, count(*) AS __trickle_n
 FROM t_after AS s
-WHERE (s.i > 0)
+WHERE (s.v > 0)
 GROUP BY s.k, s.g;
 -- expect gains_1, computed once: what the changed rows add to each key
 SELECT `__trickle_k0`, `__trickle_k1`, sum(__trickle_w) AS __trickle_n
 FROM (
   SELECT s.k AS `__trickle_k0`, s.g AS `__trickle_k1`, __trickle_weight AS __trickle_w
   FROM t_changes AS s
-  WHERE (s.i > 0))
+  WHERE (s.v > 0))
 GROUP BY `__trickle_k0`, `__trickle_k1`;
 -- expect keys_1, computed once: the keys that came or went
 SELECT d.`__trickle_k0`, d.`__trickle_k1`
@@ -562,87 +562,90 @@ WHERE (EXISTS (
 -- title: a name that the inner table hides has no lookup
 -- changed: b, t
 -- state: kept
-SELECT b.k FROM b WHERE b.w > (SELECT count(*) FROM t WHERE t.k = b.k);
+SELECT b.k FROM b WHERE b.w IS NULL OR b.w > (SELECT count(*) FROM t WHERE t.k = b.k);
 -- expect no state
 
 -- title: a lookup inside IN
--- changed: u, t
+-- changed: a, t
 -- state: kept
-SELECT a.k, a.v FROM a WHERE a.k IN (SELECT u.k FROM u WHERE u.w > (SELECT sum(t.i) FROM t WHERE t.k = u.k));
+SELECT a.k, a.v FROM a WHERE a.k IN (SELECT u.k FROM u WHERE (SELECT count(*) + count(t.i) FROM t WHERE t.k = u.k) > 2);
 -- expect state_2, kept of a part
-SELECT t.k AS `__trickle_k0`, count(*) AS __trickle_n, count(t.i) AS __trickle_c0, CAST(coalesce(sum(CAST((t.i) AS DECIMAL(20,0))), 0) AS DECIMAL(38,0)) AS __trickle_s0
+SELECT t.k AS `__trickle_k0`, count(*) AS __trickle_n, count(1) AS __trickle_c0, count(t.i) AS __trickle_c1
 FROM t_after AS t
 GROUP BY t.k;
 -- expect gains_1, computed once: what the changed rows add to each key
-SELECT `__trickle_k0`, sum(__trickle_w) AS __trickle_n, sum(CASE WHEN __trickle_x0 IS NULL THEN 0L ELSE __trickle_w END) AS __trickle_c0, CAST(coalesce(sum(CAST(__trickle_x0 AS DECIMAL(20,0)) * CAST(__trickle_w AS DECIMAL(10,0))), 0) AS DECIMAL(38,0)) AS __trickle_s0
+SELECT `__trickle_k0`, sum(__trickle_w) AS __trickle_n, sum(CASE WHEN __trickle_x0 IS NULL THEN 0L ELSE __trickle_w END) AS __trickle_c0, sum(CASE WHEN __trickle_x1 IS NULL THEN 0L ELSE __trickle_w END) AS __trickle_c1
 FROM (
-  SELECT t.k AS `__trickle_k0`, t.i AS __trickle_x0, __trickle_weight AS __trickle_w
+  SELECT t.k AS `__trickle_k0`, 1 AS __trickle_x0, t.i AS __trickle_x1, __trickle_weight AS __trickle_w
   FROM t_changes AS t)
 GROUP BY `__trickle_k0`;
 -- expect changed_values_2, computed once: the changed values of a subquery
 SELECT DISTINCT *
 FROM (
   SELECT u.k
-  FROM u_changes AS u
-  WHERE (u.w > (
-    SELECT CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS bigint) END
+  FROM u_after AS u
+  WHERE ((
+    SELECT __trickle_n + __trickle_c1
     FROM (
-      SELECT coalesce(sum(__trickle_n), 0) AS __trickle_n, coalesce(sum(__trickle_c0), 0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0
+      SELECT coalesce(sum(__trickle_n), 0) AS __trickle_n, coalesce(sum(__trickle_c0), 0) AS __trickle_c0, coalesce(sum(__trickle_c1), 0) AS __trickle_c1
       FROM (
-        SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
+        SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_c1
         FROM `state_2`
         UNION ALL
-        SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
+        SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_c1
         FROM gains_1)
-      WHERE `__trickle_k0` = u.k)))
-  UNION ALL
-  SELECT u.k
-  FROM u_before AS u
-  WHERE (u.w > (
-    SELECT CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS bigint) END
-    FROM (
-      SELECT coalesce(sum(__trickle_n), 0) AS __trickle_n, coalesce(sum(__trickle_c0), 0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0
-      FROM (
-        SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
-        FROM `state_2`
-        UNION ALL
-        SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
-        FROM gains_1)
-      WHERE `__trickle_k0` = u.k))) AND ((EXISTS (
+      WHERE `__trickle_k0` = u.k)) > 2) AND ((EXISTS (
     SELECT 1
     FROM gains_1
     WHERE `__trickle_k0` = u.k)))
   UNION ALL
   SELECT u.k
-  FROM u_before AS u
-  WHERE (u.w > (
-    SELECT CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS bigint) END
+  FROM u_after AS u
+  WHERE ((
+    SELECT __trickle_n + __trickle_c1
     FROM (
-      SELECT coalesce(sum(__trickle_n), 0) AS __trickle_n, coalesce(sum(__trickle_c0), 0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0
+      SELECT coalesce(sum(__trickle_n), 0) AS __trickle_n, coalesce(sum(__trickle_c0), 0) AS __trickle_c0, coalesce(sum(__trickle_c1), 0) AS __trickle_c1
       FROM (
-        SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
+        SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_c1
         FROM `state_2`)
-      WHERE `__trickle_k0` = u.k))) AND ((EXISTS (
+      WHERE `__trickle_k0` = u.k)) > 2) AND ((EXISTS (
     SELECT 1
     FROM gains_1
     WHERE `__trickle_k0` = u.k)))) AS __trickle_q(__trickle_v);
 -- expect change
-SELECT a.k, a.v, CAST(1 AS BIGINT) AS __trickle_weight
-FROM a_after AS a
+SELECT a.k, a.v, __trickle_weight AS __trickle_weight
+FROM a_changes AS a
 WHERE (a.k IN (
   SELECT u.k
   FROM u_after AS u
-  WHERE u.w > (
-    SELECT CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS bigint) END
+  WHERE (
+    SELECT __trickle_n + __trickle_c1
     FROM (
-      SELECT coalesce(sum(__trickle_n), 0) AS __trickle_n, coalesce(sum(__trickle_c0), 0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0
+      SELECT coalesce(sum(__trickle_n), 0) AS __trickle_n, coalesce(sum(__trickle_c0), 0) AS __trickle_c0, coalesce(sum(__trickle_c1), 0) AS __trickle_c1
       FROM (
-        SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
+        SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_c1
         FROM `state_2`
         UNION ALL
-        SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
+        SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_c1
         FROM gains_1)
-      WHERE `__trickle_k0` = u.k)))) AND (((a.k) IN (
+      WHERE `__trickle_k0` = u.k)) > 2))
+UNION ALL
+SELECT a.k, a.v, CAST(1 AS BIGINT) AS __trickle_weight
+FROM a_before AS a
+WHERE (a.k IN (
+  SELECT u.k
+  FROM u_after AS u
+  WHERE (
+    SELECT __trickle_n + __trickle_c1
+    FROM (
+      SELECT coalesce(sum(__trickle_n), 0) AS __trickle_n, coalesce(sum(__trickle_c0), 0) AS __trickle_c0, coalesce(sum(__trickle_c1), 0) AS __trickle_c1
+      FROM (
+        SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_c1
+        FROM `state_2`
+        UNION ALL
+        SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_c1
+        FROM gains_1)
+      WHERE `__trickle_k0` = u.k)) > 2)) AND (((a.k) IN (
   SELECT __trickle_v
   FROM changed_values_2) OR EXISTS (
   SELECT 1
@@ -652,18 +655,18 @@ WHERE (a.k IN (
   WHERE __trickle_v IS NULL) OR (a.k) IS NULL))
 UNION ALL
 SELECT a.k, a.v, CAST(-1 AS BIGINT) AS __trickle_weight
-FROM a_after AS a
+FROM a_before AS a
 WHERE (a.k IN (
   SELECT u.k
-  FROM u_before AS u
-  WHERE u.w > (
-    SELECT CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS bigint) END
+  FROM u_after AS u
+  WHERE (
+    SELECT __trickle_n + __trickle_c1
     FROM (
-      SELECT coalesce(sum(__trickle_n), 0) AS __trickle_n, coalesce(sum(__trickle_c0), 0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0
+      SELECT coalesce(sum(__trickle_n), 0) AS __trickle_n, coalesce(sum(__trickle_c0), 0) AS __trickle_c0, coalesce(sum(__trickle_c1), 0) AS __trickle_c1
       FROM (
-        SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
+        SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_c1
         FROM `state_2`)
-      WHERE `__trickle_k0` = u.k)))) AND (((a.k) IN (
+      WHERE `__trickle_k0` = u.k)) > 2)) AND (((a.k) IN (
   SELECT __trickle_v
   FROM changed_values_2) OR EXISTS (
   SELECT 1
@@ -675,7 +678,7 @@ WHERE (a.k IN (
 -- title: a lookup inside NOT IN
 -- changed: a, u, t
 -- state: kept
-SELECT a.k, a.v FROM a WHERE a.k NOT IN (SELECT u.k FROM u WHERE u.w > (SELECT count(*) FROM t WHERE t.k = u.k));
+SELECT a.k, a.v FROM a WHERE a.k NOT IN (SELECT u.k FROM u WHERE u.k IS NOT NULL AND (SELECT count(*) FROM t WHERE t.k = u.k) > 1);
 -- expect state_2, kept of a part
 SELECT t.k AS `__trickle_k0`, count(*) AS __trickle_n, count(1) AS __trickle_c0
 FROM t_after AS t
@@ -691,7 +694,7 @@ SELECT DISTINCT *
 FROM (
   SELECT u.k
   FROM u_changes AS u
-  WHERE (u.w > (
+  WHERE (u.k IS NOT NULL AND (
     SELECT __trickle_n
     FROM (
       SELECT coalesce(sum(__trickle_n), 0) AS __trickle_n, coalesce(sum(__trickle_c0), 0) AS __trickle_c0
@@ -701,11 +704,11 @@ FROM (
         UNION ALL
         SELECT `__trickle_k0`, __trickle_n, __trickle_c0
         FROM gains_1)
-      WHERE `__trickle_k0` = u.k)))
+      WHERE `__trickle_k0` = u.k)) > 1)
   UNION ALL
   SELECT u.k
   FROM u_before AS u
-  WHERE (u.w > (
+  WHERE (u.k IS NOT NULL AND (
     SELECT __trickle_n
     FROM (
       SELECT coalesce(sum(__trickle_n), 0) AS __trickle_n, coalesce(sum(__trickle_c0), 0) AS __trickle_c0
@@ -715,21 +718,21 @@ FROM (
         UNION ALL
         SELECT `__trickle_k0`, __trickle_n, __trickle_c0
         FROM gains_1)
-      WHERE `__trickle_k0` = u.k))) AND ((EXISTS (
+      WHERE `__trickle_k0` = u.k)) > 1) AND ((EXISTS (
     SELECT 1
     FROM gains_1
     WHERE `__trickle_k0` = u.k)))
   UNION ALL
   SELECT u.k
   FROM u_before AS u
-  WHERE (u.w > (
+  WHERE (u.k IS NOT NULL AND (
     SELECT __trickle_n
     FROM (
       SELECT coalesce(sum(__trickle_n), 0) AS __trickle_n, coalesce(sum(__trickle_c0), 0) AS __trickle_c0
       FROM (
         SELECT `__trickle_k0`, __trickle_n, __trickle_c0
         FROM `state_2`)
-      WHERE `__trickle_k0` = u.k))) AND ((EXISTS (
+      WHERE `__trickle_k0` = u.k)) > 1) AND ((EXISTS (
     SELECT 1
     FROM gains_1
     WHERE `__trickle_k0` = u.k)))) AS __trickle_q(__trickle_v);
@@ -739,7 +742,7 @@ FROM a_changes AS a
 WHERE (a.k NOT IN (
   SELECT u.k
   FROM u_after AS u
-  WHERE u.w > (
+  WHERE u.k IS NOT NULL AND (
     SELECT __trickle_n
     FROM (
       SELECT coalesce(sum(__trickle_n), 0) AS __trickle_n, coalesce(sum(__trickle_c0), 0) AS __trickle_c0
@@ -749,14 +752,14 @@ WHERE (a.k NOT IN (
         UNION ALL
         SELECT `__trickle_k0`, __trickle_n, __trickle_c0
         FROM gains_1)
-      WHERE `__trickle_k0` = u.k))))
+      WHERE `__trickle_k0` = u.k)) > 1))
 UNION ALL
 SELECT a.k, a.v, CAST(1 AS BIGINT) AS __trickle_weight
 FROM a_before AS a
 WHERE (a.k NOT IN (
   SELECT u.k
   FROM u_after AS u
-  WHERE u.w > (
+  WHERE u.k IS NOT NULL AND (
     SELECT __trickle_n
     FROM (
       SELECT coalesce(sum(__trickle_n), 0) AS __trickle_n, coalesce(sum(__trickle_c0), 0) AS __trickle_c0
@@ -766,7 +769,7 @@ WHERE (a.k NOT IN (
         UNION ALL
         SELECT `__trickle_k0`, __trickle_n, __trickle_c0
         FROM gains_1)
-      WHERE `__trickle_k0` = u.k)))) AND (((a.k) IN (
+      WHERE `__trickle_k0` = u.k)) > 1)) AND (((a.k) IN (
   SELECT __trickle_v
   FROM changed_values_2) OR EXISTS (
   SELECT 1
@@ -780,14 +783,14 @@ FROM a_before AS a
 WHERE (a.k NOT IN (
   SELECT u.k
   FROM u_before AS u
-  WHERE u.w > (
+  WHERE u.k IS NOT NULL AND (
     SELECT __trickle_n
     FROM (
       SELECT coalesce(sum(__trickle_n), 0) AS __trickle_n, coalesce(sum(__trickle_c0), 0) AS __trickle_c0
       FROM (
         SELECT `__trickle_k0`, __trickle_n, __trickle_c0
         FROM `state_2`)
-      WHERE `__trickle_k0` = u.k)))) AND (((a.k) IN (
+      WHERE `__trickle_k0` = u.k)) > 1)) AND (((a.k) IN (
   SELECT __trickle_v
   FROM changed_values_2) OR EXISTS (
   SELECT 1
@@ -1387,5 +1390,5 @@ SELECT a.k FROM a WHERE EXISTS (SELECT 1 FROM b WHERE b.k = a.k AND b.w <> a.v);
 -- title: a minimum per key has no lookup
 -- changed: b
 -- state: kept
-SELECT a.k FROM a WHERE a.v = (SELECT min(b.w) FROM b WHERE b.k = a.k);
+SELECT a.k FROM a WHERE a.v > (SELECT min(b.w) FROM b WHERE b.k = a.k);
 -- expect no state
