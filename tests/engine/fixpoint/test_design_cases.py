@@ -218,7 +218,8 @@ UNSAFE = {
     "flips": "SELECT x FROM seeds EXCEPT SELECT x FROM flop",
     "flop": "SELECT x FROM flips",
     # Each number but the neighbours of one that is there: settles, since the neighbours do not change any more.
-    "picked": "SELECT x FROM seeds AS s WHERE NOT EXISTS (SELECT 1 FROM picked_before AS p WHERE p.x = s.x - 1)",
+    "picked": "SELECT x FROM seeds WHERE x < 2 UNION "
+    "SELECT x FROM seeds AS s WHERE NOT EXISTS (SELECT 1 FROM picked_before AS p WHERE p.x = s.x - 1)",
     "picked_before": "SELECT x FROM picked WHERE x < 10",
 }
 
