@@ -100,9 +100,9 @@ ANALYSIS: tuple[Fault, ...] = (
     _ANALYSIS.fault(
         "cron-fires-again-at-once",
         "the next time of a cron expression may be the moment itself",
-        "due.py",
-        "if fires > after:",
-        "if fires >= after:",
+        "cron.py",
+        "if one > after)",
+        "if one >= after)",
         tests=("tests/analysis/test_due.py",),
     ),
     _ANALYSIS.fault(
