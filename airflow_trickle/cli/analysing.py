@@ -225,7 +225,7 @@ def decompose(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show what becomes of a query with mutual recursion, and judge the cycle.
+    """Show what a query with mutual recursion becomes, and judge it.
 
     With --query or --query-file, TABLE is the name of the table that it would define (by default `result`), and what
     it reads is taken for sources. Exit code 1 if it would be refused.

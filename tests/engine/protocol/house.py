@@ -173,7 +173,7 @@ def without_spark(monkeypatch: pytest.MonkeyPatch, house: House | None = None) -
             else next_target(run.step.identifier, current, current.metadata.schema(), layout_of(run.step))
         )
         held = list(files_of(target.table, published.version.snapshot_id).values()) if published else []
-        yield SimpleNamespace(run=run, decision=decision, target=target, held=held)
+        yield SimpleNamespace(run=run, decision=decision, target=target, held=held, size=0)
 
     def write(work: Any, record: stagings.Staging, lease: Lease) -> Any:
         run, decision, target = work.run, work.decision, work.target
