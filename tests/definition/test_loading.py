@@ -94,7 +94,9 @@ def test_every_key_arrives_in_the_records(tmp_path):
     assert (pipeline.description, pipeline.owner, pipeline.tags) == ("All of it", "me", ("a", "2026"))
     assert (pipeline.schedule, pipeline.start_date) == ("1h30m", "2026-01-01T00:00:00")
     assert pipeline.catchup is True
-    assert pipeline.overrides == Overrides("unsafe", 7, None, "none", "suggest", False, False, False, "lake", "my_spark")
+    assert pipeline.overrides == Overrides(
+        "unsafe", 7, None, "none", "suggest", False, False, False, "lake", "my_spark"
+    )
     assert dict(pipeline.callbacks) == {
         "on_failure_callback": "pkg.mod.bad",
         "on_non_convergence_callback": "pkg.mod.endless",
