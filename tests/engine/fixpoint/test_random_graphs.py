@@ -62,7 +62,6 @@ _VARIANTS = {
     "linear closure": "red and blue",
     "five tables": "red and blue",
     "cycle, aggregate, cycle": "before and behind a cycle",
-    "paths as a bag": "CTE: counted",
 }
 
 
