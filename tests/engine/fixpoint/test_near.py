@@ -14,7 +14,7 @@ from airflow_trickle.engine.fixpoint import joins, near, near_rows
 from airflow_trickle.engine.fixpoint.saving import MachineSaver
 from airflow_trickle.results import Iteration
 from tests.conftest import Tuned
-from tests.engine.fixpoint.test_random_graphs import run
+from tests.engine.fixpoint.test_random_graphs import run, variants_in_soak
 from tests.engine.fixpoint.test_resume import pinned, refreshed
 from tests.engine.world import World
 
@@ -56,7 +56,9 @@ def test_small_integers_lose_rows_tick_after_tick(world: World) -> None:
         assert world.rows("r") == closed(pairs)
 
 
-@pytest.mark.parametrize("name", ["non-linear closure", "same generation", "three tables"])
+@pytest.mark.parametrize(
+    "name", variants_in_soak(["non-linear closure", "same generation", "three tables"], ["same generation"])
+)
 def test_joins_that_give_much_are_done_in_slices(world: World, name: str, tuned: Tuned) -> None:
     tuned(arrow_join_slice_rows=3)
     run(world, name, seed=5, batches=3, nulls=False)
