@@ -139,6 +139,9 @@ def _look(shop: Shell, between: str) -> None:
         "phases",
         "error",
         "group_epoch",
+        "cause",
+        "choice",
+        "state",
         "skipped_strata",
     ]
     assert [row["table"] for row in shop.ok("history", "--limit", "3", "--json").json] == ["best", "days", "best"]
