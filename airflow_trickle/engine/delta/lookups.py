@@ -94,7 +94,8 @@ def _of_join(context: Context, select: Select, at: int, item: FromItem, scope: S
     alone = Select(select.span, distinct=False, items=(), sources=(source,))
     inner, every = Relations(context, alone, scope), Relations(context, select, scope)
     hidden = inner.hides()
-    others = {fold(parse_alias(context.alias_of(one)).name) for one in select.sources if one is not item}
+    aliases = [context.alias_of(one) for one in select.sources if one is not item]
+    others = {fold(parse_alias(alias).name) for alias in aliases if alias}
     if hidden is None or others & hidden or not isinstance(item.relation, TableName):
         return None
     if may_not_move(context.blocks, item.on) or any(True for _ in context.blocks.subqueries(item.on)):

@@ -1392,3 +1392,9 @@ SELECT a.k FROM a WHERE EXISTS (SELECT 1 FROM b WHERE b.k = a.k AND b.w <> a.v);
 -- state: kept
 SELECT a.k FROM a WHERE a.v > (SELECT min(b.w) FROM b WHERE b.k = a.k);
 -- expect no state
+
+-- title: a left join behind a derived table without a name
+-- changed: b
+-- state: kept
+SELECT v, w FROM (SELECT k AS x, v FROM a) LEFT JOIN b ON x = b.k;
+-- expect no state
