@@ -166,9 +166,9 @@ def spark_home() -> Path:
     return Path(os.environ[_HOME])
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def spark(spark_home: Path) -> Iterator[SparkSession]:
-    """A session on the run's embedded server, shared by the tests of this worker."""
+    """A session on the run's embedded server for the tests of a file; the views that they leave go with it."""
     from airflow_trickle.spark.session import close, connect
     from airflow_trickle.spark.target import SparkTarget
 

@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 from airflow_trickle import Mode
 from airflow_trickle.algebra.references import parse_query
 from airflow_trickle.analysis.modes import obstacles_of_query
-from airflow_trickle.engine.choose import Choice
+from airflow_trickle.results import Choice, ChoiceCode
 from airflow_trickle.tuning import Tuning
 from tests import budgets
 from tests.analysis.random_queries import TABLES, Query, random_query
@@ -29,7 +29,7 @@ PAIR = pa.schema([("x", pa.int32()), ("y", pa.int32())])
 @pytest.fixture
 def from_changes(monkeypatch: pytest.MonkeyPatch) -> None:
     """AUTO takes changes for cheaper, however small the tables are; what cannot be is computed in full."""
-    monkeypatch.setattr("airflow_trickle.engine.publish.choose", lambda *_: Choice(full=False, why=""))
+    monkeypatch.setattr("airflow_trickle.engine.publish.choose", lambda *_: Choice(code=ChoiceCode.FEW_CHANGES, full=False))
 
 
 def pair(chance: random.Random) -> dict[str, Any]:

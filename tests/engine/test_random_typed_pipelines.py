@@ -18,7 +18,7 @@ from pyspark.sql.types import DataType
 from airflow_trickle import Mode, TableResult
 from airflow_trickle.algebra.references import parse_query
 from airflow_trickle.analysis.modes import obstacles_of_query
-from airflow_trickle.engine.choose import Choice
+from airflow_trickle.results import Choice, ChoiceCode
 from airflow_trickle.errors import TickFailed
 from airflow_trickle.tuning import Tuning
 from tests import budgets
@@ -32,7 +32,7 @@ Bag = Counter[Any]
 @pytest.fixture
 def from_changes(monkeypatch: pytest.MonkeyPatch) -> None:
     """AUTO takes changes for cheaper, however small the tables are; what cannot be is computed in full."""
-    monkeypatch.setattr("airflow_trickle.engine.publish.choose", lambda *_: Choice(full=False, why=""))
+    monkeypatch.setattr("airflow_trickle.engine.publish.choose", lambda *_: Choice(code=ChoiceCode.FEW_CHANGES, full=False))
 
 
 def plain(value: Any) -> Any:

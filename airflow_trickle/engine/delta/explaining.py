@@ -113,7 +113,11 @@ class ExplainingBench:
     def _step(self, sql: str, about: str, *, kept: bool) -> str:
         wanted, count = name_of_step(about)
         name = self._names.give(wanted, count=count)
-        self._asked.frame(sql).createOrReplaceTempView(name)
+        rows = self._asked.frame(sql)
+        if kept:
+            # As a refresh has it: who reads the step does not plan it again, which would double at every level of a query.
+            rows = self._spark.createDataFrame([], rows.schema)
+        rows.createOrReplaceTempView(name)
         self._views.append(name)
         self.steps.append(Step(name, about, self._names.shown(sql), kept))
         return name

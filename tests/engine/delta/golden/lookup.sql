@@ -560,10 +560,112 @@ WHERE (EXISTS (
   WHERE `__trickle_k0` = t.k AND `__trickle_k1` = t.g)));
 
 -- title: a name that the inner table hides has no lookup
--- changed: b, t
+-- changed: a, n
 -- state: kept
-SELECT b.k FROM b WHERE b.w IS NULL OR b.w > (SELECT count(*) FROM t WHERE t.k = b.k);
--- expect no state
+SELECT a.k, a.v FROM a WHERE a.v IS NULL OR a.v > (SELECT count(*) FROM n WHERE n.v = a.k);
+-- expect state_1, kept of a part
+SELECT count(*) AS __trickle_n, count(1) AS __trickle_c0
+FROM n_after AS n
+WHERE (n.v = a.k);
+-- expect gains_1, computed once: what the changed rows add to each group
+SELECT sum(__trickle_w) AS __trickle_n, sum(CASE WHEN __trickle_x0 IS NULL THEN 0L ELSE __trickle_w END) AS __trickle_c0
+FROM (
+  SELECT 1 AS __trickle_x0, __trickle_weight AS __trickle_w
+  FROM n_changes AS n
+  WHERE (n.v = a.k))
+HAVING count(*) > 0;
+-- expect part_changes_1, computed once: the change of a part
+SELECT *
+FROM (
+  SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+  FROM (
+    SELECT __trickle_i0 AS `__trickle_i0`
+    FROM (
+      SELECT __trickle_n AS __trickle_i0
+      FROM (
+        SELECT sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
+        FROM (
+          SELECT __trickle_n, __trickle_c0
+          FROM (
+            SELECT __trickle_n, __trickle_c0
+            FROM (
+              SELECT *
+              FROM `state_1` AS l
+              WHERE EXISTS (
+                SELECT 1
+                FROM gains_1 AS d
+                WHERE true))
+            UNION ALL
+            SELECT __trickle_n, __trickle_c0
+            FROM gains_1)))
+      WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
+  UNION ALL
+  SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+  FROM (
+    SELECT __trickle_i0 AS `__trickle_i0`
+    FROM (
+      SELECT __trickle_n AS __trickle_i0
+      FROM (
+        SELECT sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
+        FROM (
+          SELECT __trickle_n, __trickle_c0
+          FROM (
+            SELECT *
+            FROM `state_1` AS l
+            WHERE EXISTS (
+              SELECT 1
+              FROM gains_1 AS d
+              WHERE true))))
+      WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))) AS __trickle_q(`count_star()`, __trickle_weight);
+-- expect part_after_1, a view: a part after
+SELECT *
+FROM (
+  SELECT __trickle_i0 AS `__trickle_i0`
+  FROM (
+    SELECT __trickle_n AS __trickle_i0
+    FROM (
+      SELECT sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
+      FROM (
+        SELECT __trickle_n, __trickle_c0
+        FROM (
+          SELECT __trickle_n, __trickle_c0
+          FROM `state_1`
+          UNION ALL
+          SELECT __trickle_n, __trickle_c0
+          FROM gains_1)))
+    WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true))) AS __trickle_q(`count_star()`);
+-- expect part_before_1, a view: a part before
+SELECT *
+FROM (
+  SELECT __trickle_i0 AS `__trickle_i0`
+  FROM (
+    SELECT __trickle_n AS __trickle_i0
+    FROM (
+      SELECT sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
+      FROM (
+        SELECT __trickle_n, __trickle_c0
+        FROM (
+          SELECT *
+          FROM `state_1`)))
+    WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true))) AS __trickle_q(`count_star()`);
+-- expect change
+SELECT a.k, a.v, __trickle_weight AS __trickle_weight
+FROM a_changes AS a
+WHERE (a.v IS NULL OR a.v > (
+  SELECT *
+  FROM part_after_1))
+UNION ALL
+SELECT a.k, a.v, CAST(1 AS BIGINT) AS __trickle_weight
+FROM a_before AS a
+WHERE (a.v IS NULL OR a.v > (
+  SELECT *
+  FROM part_after_1))
+UNION ALL
+SELECT a.k, a.v, CAST(-1 AS BIGINT) AS __trickle_weight
+FROM a_before AS a
+WHERE (a.v IS NULL OR a.v > (
+  SELECT *
+  FROM part_before_1));
 
 -- title: a lookup inside IN
 -- changed: a, t
