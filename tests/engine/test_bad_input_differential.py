@@ -11,9 +11,8 @@ from pyiceberg.types import LongType
 from pyspark.errors.exceptions.connect import SparkException, UnknownException
 
 from airflow_trickle import Mode, TableResult, TickFailed
-from airflow_trickle.results import Choice, ChoiceCode
 from airflow_trickle.errors import DefinitionError
-from tests.engine.world import World
+from tests.engine.world import FROM_CHANGES, World
 
 DIFFERENTIAL = {"refresh_mode": "DIFFERENTIAL"}
 T = pa.schema([("id", pa.int64()), ("k", pa.int32()), ("x", pa.float64()), ("s", pa.string())])
@@ -163,7 +162,7 @@ def test_a_failure_that_no_state_of_the_inputs_has_is_told_where_changes_were_as
 def test_a_failure_that_no_state_of_the_inputs_has_makes_auto_compute_in_full(
     mixed: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("airflow_trickle.engine.publish.choose", lambda *_: Choice(code=ChoiceCode.FEW_CHANGES, full=False))
+    monkeypatch.setattr("airflow_trickle.engine.publish.choose", lambda *_: FROM_CHANGES)
     defined(mixed, MIX, "AUTO")
     mix(mixed)
     assert told(mixed.tick()["s"]) == (
@@ -198,7 +197,7 @@ def test_a_failure_of_sparks_planner_is_told_where_changes_were_asked_for_and_ma
     def fails(*_: object) -> None:
         raise error
 
-    monkeypatch.setattr("airflow_trickle.engine.publish.choose", lambda *_: Choice(code=ChoiceCode.FEW_CHANGES, full=False))
+    monkeypatch.setattr("airflow_trickle.engine.publish.choose", lambda *_: FROM_CHANGES)
     monkeypatch.setattr("airflow_trickle.engine.publish._found", fails)
     query = "SELECT id FROM t"
     defined(one, query)

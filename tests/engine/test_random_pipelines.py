@@ -16,12 +16,11 @@ from pyspark.sql import SparkSession
 from airflow_trickle import Mode
 from airflow_trickle.algebra.references import parse_query
 from airflow_trickle.analysis.modes import obstacles_of_query
-from airflow_trickle.results import Choice, ChoiceCode
 from airflow_trickle.tuning import Tuning
 from tests import budgets
 from tests.analysis.random_queries import TABLES, Query, random_query
 from tests.conftest import Tuned
-from tests.engine.world import World, bag
+from tests.engine.world import FROM_CHANGES, World, bag
 
 PAIR = pa.schema([("x", pa.int32()), ("y", pa.int32())])
 
@@ -29,7 +28,7 @@ PAIR = pa.schema([("x", pa.int32()), ("y", pa.int32())])
 @pytest.fixture
 def from_changes(monkeypatch: pytest.MonkeyPatch) -> None:
     """AUTO takes changes for cheaper, however small the tables are; what cannot be is computed in full."""
-    monkeypatch.setattr("airflow_trickle.engine.publish.choose", lambda *_: Choice(code=ChoiceCode.FEW_CHANGES, full=False))
+    monkeypatch.setattr("airflow_trickle.engine.publish.choose", lambda *_: FROM_CHANGES)
 
 
 def pair(chance: random.Random) -> dict[str, Any]:

@@ -18,13 +18,12 @@ from pyspark.sql.types import DataType
 from airflow_trickle import Mode, TableResult
 from airflow_trickle.algebra.references import parse_query
 from airflow_trickle.analysis.modes import obstacles_of_query
-from airflow_trickle.results import Choice, ChoiceCode
 from airflow_trickle.errors import TickFailed
 from airflow_trickle.tuning import Tuning
 from tests import budgets
 from tests.analysis.typed_queries import TABLES, random_row, random_typed_query, schema_of
 from tests.conftest import Tuned
-from tests.engine.world import World
+from tests.engine.world import FROM_CHANGES, World
 
 Bag = Counter[Any]
 
@@ -32,7 +31,7 @@ Bag = Counter[Any]
 @pytest.fixture
 def from_changes(monkeypatch: pytest.MonkeyPatch) -> None:
     """AUTO takes changes for cheaper, however small the tables are; what cannot be is computed in full."""
-    monkeypatch.setattr("airflow_trickle.engine.publish.choose", lambda *_: Choice(code=ChoiceCode.FEW_CHANGES, full=False))
+    monkeypatch.setattr("airflow_trickle.engine.publish.choose", lambda *_: FROM_CHANGES)
 
 
 def plain(value: Any) -> Any:

@@ -15,6 +15,10 @@ from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.table import Table
 
 from airflow_trickle import Pipeline, TableResult
+from airflow_trickle.results import Choice, ChoiceCode
+
+#: What AUTO is made to choose where a test wants small inputs refreshed from changes.
+FROM_CHANGES = Choice(code=ChoiceCode.FEW_CHANGES, full=False)
 
 
 class World:

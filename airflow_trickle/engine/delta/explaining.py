@@ -115,7 +115,7 @@ class ExplainingBench:
         name = self._names.give(wanted, count=count)
         rows = self._asked.frame(sql)
         if kept:
-            # As a refresh has it: who reads the step does not plan it again, which would double at every level of a query.
+            # As in a refresh, readers of the step do not plan it again: plans would double at every level of a query.
             rows = self._spark.createDataFrame([], rows.schema)
         rows.createOrReplaceTempView(name)
         self._views.append(name)
