@@ -11,7 +11,9 @@ from pyiceberg.schema import Schema
 from pyiceberg.types import LongType, NestedField, StringType
 
 from airflow_trickle.lakehouse.changes import certainly_no_change, file_changes
-from airflow_trickle.lakehouse.deletes import rows_of
+from airflow_trickle.lakehouse.deletes import deletes_of, rows_of
+from airflow_trickle.lakehouse.lost_rows import split
+from airflow_trickle.lakehouse.snapshots import files_of
 from tests.deleting import commit_files, data_file, equality_deletes, position_deletes
 
 SCHEMA = Schema(NestedField(1, "k", LongType(), required=False), NestedField(2, "v", StringType(), required=False))
@@ -67,3 +69,24 @@ def test_compacting_deletes_away_is_no_change(catalog: SqlCatalog) -> None:
     assert certainly_no_change(table, file_changes(table, before, after), schema)
     assert not certainly_no_change(table, file_changes(table, whole, after), schema)
     assert not certainly_no_change(table, file_changes(table, whole, before), schema)
+
+
+def test_an_equality_delete_reaches_the_files_of_earlier_commits_only(catalog: SqlCatalog) -> None:
+    table = catalog.create_table("default.t", SCHEMA)
+    old, new = data_file(table, [row(1, "a")]), data_file(table, [row(1, "b")])
+    table = commit_files(table, added=[old])
+    table = commit_files(table, added=[new], deletes=[equality_deletes(table, [1], [{"k": 1}])])
+    files = files_of(table, table.metadata.current_snapshot_id)
+    assert {path: len(deletes_of(file)) for path, file in files.items()} == {old.file_path: 1, new.file_path: 0}
+
+
+def test_rows_that_a_file_had_lost_before_are_not_lost_again(catalog: SqlCatalog) -> None:
+    table = catalog.create_table("default.t", SCHEMA)
+    file = data_file(table, [row(n, "a") for n in range(4)])
+    table = commit_files(table, added=[file])
+    table = commit_files(table, deletes=[position_deletes(table, [(file.file_path, 0)])])
+    before = table.metadata.current_snapshot_id
+    table = commit_files(table, deletes=[position_deletes(table, [(file.file_path, 2)])])
+    rest, lost = split(table, file_changes(table, before, table.metadata.current_snapshot_id))
+    assert rest.nothing
+    assert [one.rows.to_pylist() for one in lost] == [[2]]

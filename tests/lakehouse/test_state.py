@@ -405,6 +405,8 @@ def test_what_an_earlier_attempt_published_is_found_again_but_not_its_failures(
     with writing(shared_lake) as connection:
         failed = result(error="no", status=Status.ERROR)
         write_history(shared_lake, connection, failed, **history_of(identifier, action="FAILED"))
+        # Staged with a group that was not published.
+        write_history(shared_lake, connection, result(), **history_of(identifier, action="DISCARDED"))
     assert published_by(shared_lake, identifier, "tick") is None
     with writing(shared_lake) as connection:
         write_history(shared_lake, connection, result(epoch=1), **history_of(identifier, tick_id="other"))
