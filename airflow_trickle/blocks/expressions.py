@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from sqlglot import TokenType
 
+from airflow_trickle.algebra.functions import GENERATORS
 from airflow_trickle.blocks.cursor import QUERY_STARTS, Cursor
 from airflow_trickle.blocks.parse import Blocks
 from airflow_trickle.blocks.shapes import Call, NotInBlocks, Span, Subquery
@@ -74,6 +75,16 @@ def star_in_call(blocks: Blocks, spans: Iterable[Span | None]) -> int | None:
                 return cursor.tokens[cursor.at].start
             cursor.at += 1
     return None
+
+
+def has_generator(blocks: Blocks, span: Span) -> bool:
+    """Whether an expression calls a function such as ``explode``, which makes none or several rows of one."""
+    cursor = blocks.cursor(span)
+    while not cursor.done:
+        if cursor.word().lower() in GENERATORS and cursor.peek(1) is TokenType.L_PAREN:
+            return True
+        cursor.at += 1
+    return False
 
 
 def probe_of(blocks: Blocks, condition: Span, subquery: Subquery) -> Span | None:

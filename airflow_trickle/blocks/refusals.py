@@ -83,10 +83,15 @@ def star_in_calls(blocks: Blocks, select: Select) -> int | None:
     return star_in_call(blocks, (span for span in expressions(select) if span not in stars))
 
 
+def star_in_rows(blocks: Blocks, select: Select) -> int | None:
+    """The same in what decides which rows a SELECT has: WHERE, ON and LATERAL VIEW."""
+    return star_in_call(blocks, (select.where, select.laterals, *(source.on for source in select.sources)))
+
+
 def refuse_stars_in_calls(blocks: Blocks, select: Select) -> None:
     """Refuses struct(*) and the like where it would hold the weight of the changed rows."""
     makes_rows_of_several = select.group is not None or select.having is not None or bool(calls_of(blocks, select))
-    star = None if makes_rows_of_several else star_in_calls(blocks, select)
+    star = star_in_rows(blocks, select) if makes_rows_of_several else star_in_calls(blocks, select)
     if star is not None:
         raise NotInBlocks("a star inside a function is recomputed in full", star)
 

@@ -17,8 +17,9 @@ from airflow_trickle.algebra.nodes import JoinKind
 from airflow_trickle.blocks.aggregates import argument_of
 from airflow_trickle.blocks.check import expressions
 from airflow_trickle.blocks.equalities import ColumnName, equality_of
-from airflow_trickle.blocks.expressions import conjuncts, folded, may_not_move
+from airflow_trickle.blocks.expressions import conjuncts, folded, has_generator, may_not_move, star_in_call
 from airflow_trickle.blocks.nameless import has_no_names
+from airflow_trickle.blocks.refusals import star_in_calls
 from airflow_trickle.blocks.shapes import Call, FromItem, Query, Select, Span, Subquery, SubqueryKind, TableName
 from airflow_trickle.engine.delta.context import LINES_FAIL, Context, Lookup, Scope, Version
 from airflow_trickle.engine.delta.groups import calls_of
@@ -74,6 +75,9 @@ def _of_subquery(context: Context, subquery: Subquery, select: Select, scope: Sc
         return None
     if (subquery.kind is SubqueryKind.EXISTS) is bool(calls) or (calls and len(select.items) != 1):
         return None
+    generates = any(has_generator(context.blocks, item.span) for item in select.items)
+    if generates or star_in_calls(context.blocks, select) is not None:
+        return None
     inner = Relations(context, select, scope)
     hidden = inner.hides()
     correlation = None if hidden is None else _correlation(context, select, scope, select.where, inner, hidden, None)
@@ -98,7 +102,8 @@ def _of_join(context: Context, select: Select, at: int, item: FromItem, scope: S
     others = {fold(parse_alias(alias).name) for alias in aliases if alias}
     if hidden is None or others & hidden or not isinstance(item.relation, TableName):
         return None
-    if may_not_move(context.blocks, item.on) or any(True for _ in context.blocks.subqueries(item.on)):
+    odd = may_not_move(context.blocks, item.on) or star_in_call(context.blocks, (item.on,)) is not None
+    if odd or any(True for _ in context.blocks.subqueries(item.on)):
         return None
     correlation = _correlation(context, alone, scope, item.on, every, hidden, at)
     if correlation is None:

@@ -14,7 +14,7 @@ from airflow_trickle.algebra.nodes import JoinKind
 from airflow_trickle.blocks.check import expressions
 from airflow_trickle.blocks.equalities import equalities
 from airflow_trickle.blocks.expressions import probe_of
-from airflow_trickle.blocks.refusals import refuse_stars_in_calls, star_in_calls
+from airflow_trickle.blocks.refusals import refuse_stars_in_calls, star_in_calls, star_in_rows
 from airflow_trickle.blocks.shapes import Derived, Item, NotInBlocks, Query, Select, Span, Subquery, SubqueryKind
 from airflow_trickle.engine.delta.context import Context, Lookup, Scope, Version, Views
 from airflow_trickle.engine.delta.joins import Joins
@@ -50,6 +50,7 @@ class Block:
 
     def row_terms(self) -> list[Term]:
         """The change of the rows that FROM and WHERE give."""
+        refuse_stars_in_calls(self.context.blocks, self.select)
         return [*self._joined_terms(), *self._asked_terms(self._row_expressions())]
 
     def _joined_terms(self) -> list[Term]:
@@ -227,8 +228,8 @@ def affected_by(block: Block, subquery: Subquery) -> Affected:
         return Affected("true" if probe is None else _among(probe, [_values(context, views)]))
     inner = Block(context, select, scope, {})
     probe = _probe(block, subquery) if subquery.kind is SubqueryKind.IN and _has_values_of_rows(inner) else None
-    if _has_changed_derived(inner):
-        return Affected("true")
+    if _has_changed_derived(inner) or star_in_rows(context.blocks, select) is not None:
+        return Affected("true")  # a star would hold the weight of the changed rows
     if any(True for _ in inner._changed(expressions(select))):
         return Affected("true" if probe is None else _among_moved(inner, subquery.query, probe))
     terms = inner.joins.terms()

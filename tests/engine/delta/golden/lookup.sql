@@ -1500,3 +1500,24 @@ SELECT a.k FROM a WHERE a.v > (SELECT min(b.w) FROM b WHERE b.k = a.k);
 -- state: kept
 SELECT v, w FROM (SELECT k AS x, v FROM a) LEFT JOIN b ON x = b.k;
 -- expect no state
+
+-- title: EXISTS of a generator has no lookup
+-- changed: a, c
+-- state: kept
+-- engine: spark
+SELECT a.k FROM a WHERE EXISTS (SELECT explode(c.tags) AS tag FROM c WHERE c.k = a.k);
+-- expect no state
+
+-- title: a star inside of a sum per key has no lookup
+-- changed: b
+-- state: kept
+-- engine: spark
+SELECT a.k, (SELECT sum(hash(*)) FROM b WHERE b.k = a.k) AS h FROM a;
+-- expect no state
+
+-- title: a star inside of a condition per key has no lookup
+-- changed: a, b
+-- state: kept
+-- engine: spark
+SELECT a.k FROM a WHERE EXISTS (SELECT 1 FROM b WHERE b.k = a.k AND hash(b.*) % 2 = 0);
+-- expect no state

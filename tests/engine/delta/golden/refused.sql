@@ -12,6 +12,12 @@ SELECT k, to_json(struct(a.*)) AS j FROM a;
 SELECT k, hash(k, *) AS h FROM a;
 -- expect refused: a star inside a function is recomputed in full
 
+-- title: a star inside hash() that decides which rows are counted
+-- changed: a
+-- engine: spark
+SELECT k, count(*) AS n FROM a WHERE hash(*) % 2 = 0 GROUP BY k;
+-- expect refused: a star inside a function is recomputed in full
+
 -- title: NULL without a type
 -- changed: a
 -- engine: spark

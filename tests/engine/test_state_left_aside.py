@@ -1,0 +1,52 @@
+"""A refresh that fails because of auxiliary state is tried once more without it."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from pyspark.errors import PySparkException
+
+from airflow_trickle.engine import publish
+
+
+def _finder(*args: Any) -> SimpleNamespace:
+    kept = args[6] if len(args) > 6 else None
+    return SimpleNamespace(kept=kept, tallies=SimpleNamespace(wanted=True), parts=SimpleNamespace(wanted=True))
+
+
+def _found(monkeypatch: pytest.MonkeyPatch, error: Exception) -> Any:
+    def find(_work: Any, finder: SimpleNamespace) -> SimpleNamespace:
+        if finder.kept is not None:
+            raise error
+        return finder
+
+    work = SimpleNamespace(
+        run=SimpleNamespace(step=SimpleNamespace(name="t")), session=None, target=None, held=[], views=[]
+    )
+    monkeypatch.setattr(publish, "ChangeFinder", _finder)
+    monkeypatch.setattr(publish, "_find", find)
+    monkeypatch.setattr(publish, "_kept_before", lambda _work: object())
+    return publish._found(work, {})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        PySparkException("Could not find x#1 in [k#2]", errorClass="INTERNAL_ERROR_ATTRIBUTE_NOT_FOUND"),
+        RuntimeError("Kept lines: the rows of a key do not add up"),
+    ],
+    ids=["inside Spark", "lines that do not add up"],
+)
+def test_a_refresh_that_fails_by_its_state_goes_on_without(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+    finder = _found(monkeypatch, error)
+    assert finder.kept is None
+    assert not finder.tallies.wanted
+    assert not finder.parts.wanted
+
+
+def test_other_failures_are_not_the_fault_of_the_state(monkeypatch: pytest.MonkeyPatch) -> None:
+    error = PySparkException("Division by zero", errorClass="DIVIDE_BY_ZERO")
+    with pytest.raises(PySparkException, match="Division"):
+        _found(monkeypatch, error)
