@@ -110,7 +110,8 @@ def test_cases_of_the_designs_with_inserts_deletes_and_blocking(world: World) ->
     """Design 001 §4.1.4 and 002 §3.4: inner recursion over a peer; 001 §4.3: recursion that subtracts; 000 part 5.
 
     The order of 000 part 5 (Gauss-Seidel): `second` sees what `first` has got in the same pass, and `gone` what `go`
-    has, so that each pass brings both one number further. If each saw the pass before only, it would take twice as many.
+    has, so that each pass brings both one number further. If each saw the pass before only, it would take twice as
+    many.
 
     Design 001 §4.1.4: an inner recursion that reads itself and a peer
     Design 001 §9.2: test_stratified_cycle_with_external_except_allowed

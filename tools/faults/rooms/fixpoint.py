@@ -92,7 +92,7 @@ FIXPOINT: tuple[Fault, ...] = (
         "decide.py",
         "for kind in (Decision.SKIP, Decision.WORK, Decision.ADVANCE, Decision.IDLE):",
         "for kind in (Decision.SKIP, Decision.ADVANCE, Decision.IDLE, Decision.WORK):",
-        tests=("tests/engine/test_definition_changes.py",),
+        tests=("tests/engine/test_definition_changes.py", "tests/engine/fixpoint/test_design_cases.py"),
         slow=("tests/cli/test_cycles.py",),
     ),
     _FIXPOINT.fault(
@@ -181,6 +181,5 @@ FIXPOINT: tuple[Fault, ...] = (
         "            forget(lake, connection, status.identifier)\n",
         "",
         ("tests/cli/test_states.py",),
-        ("tests/engine/fixpoint/test_design_cases.py",),
     ),
 )
