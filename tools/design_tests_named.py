@@ -107,8 +107,10 @@ _BY_SECTION: Mapping[tuple[str, str], tuple[str, ...]] = {
         "test_detect_diamonds_simple",
         "test_detect_diamonds_deep",
         "test_detect_diamonds_none",
+        "test_detect_diamonds_none_linear",
         "test_detect_diamonds_overlapping",
         "test_detect_diamonds_multiple_roots",
+        "test_detect_diamonds_multiple_roots_no_diamond",
     ),
     ("004", "Step 3"): (
         "test_groups_simple_diamond",

@@ -40,12 +40,16 @@ def test_diamond_deep_takes_its_long_arm_along():
 
 
 def test_diamond_none_in_a_linear_chain():
-    """Design 004 Step 2: test_detect_diamonds_none"""
+    """Design 004 Step 2: test_detect_diamonds_none
+    Design 004 Step 2: test_detect_diamonds_none_linear
+    """
     assert found("A>B B>C C>D") == ()
 
 
 def test_diamond_none_for_multiple_roots():
-    """Design 004 Step 2: test_detect_diamonds_multiple_roots"""
+    """Design 004 Step 2: test_detect_diamonds_multiple_roots
+    Design 004 Step 2: test_detect_diamonds_multiple_roots_no_diamond
+    """
     assert found("A>C B>D C>E D>E") == ()
 
 

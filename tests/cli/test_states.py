@@ -95,6 +95,12 @@ def test_status_tells_stratum_cycle_and_passes(routes: Shell) -> None:
     told = {one["table"]: one for one in routes.ok("status", "--json").json}
     assert [told["reach__red"][key] for key in ("stratum", "scc_id", "last_fixpoint_iterations")] == [0, 1, 3]
     assert [told["left"][key] for key in ("stratum", "scc_id", "last_fixpoint_iterations")] == [1, None, None]
+    assert [told["left"][key] for key in ("group", "group_epoch")] == [None, None]
+    assert "group" not in head
+    publish(left={"group_name": "group_left", "group_epoch": 7})
+    (left,) = routes.ok("status", "left", "--json").json
+    assert (left["group"], left["group_epoch"]) == ("group_left", 7)
+    assert "group_left, epoch 7" in routes.ok("status").out
 
 
 def test_python_tells_the_same(routes: Shell) -> None:

@@ -72,12 +72,13 @@ def test_every_schedule_has_data_intervals_so_that_it_can_be_backfilled(
 ) -> None:
     dag = only_dag(write({"shop.yaml": SHOP.replace("5m", schedule)}))
 
-    assert type(dag.timetable) is type(timetable)
-    assert repr(dag.timetable) == repr(timetable) or vars(dag.timetable) == vars(timetable)
+    assert dag.timetable == timetable
 
     from airflow.serialization.serialized_objects import DagSerialization
 
-    assert DagSerialization.from_dict(DagSerialization.to_dict(dag)).timetable.periodic
+    stored = DagSerialization.from_dict(DagSerialization.to_dict(dag)).timetable
+    assert stored.periodic
+    assert stored == timetable
 
 
 def test_no_schedule_means_by_hand(write: Write) -> None:

@@ -7,10 +7,12 @@ import logging
 import pytest
 
 from airflow_trickle import TickFailed
+from airflow_trickle.errors import NonConvergence
 from airflow_trickle.lakehouse.catalog import open_lakehouse
 from airflow_trickle.lakehouse.iterations import read_iterations
 from airflow_trickle.lakehouse.staging import leftovers
-from tests.engine.fixpoint.test_resume import CHAIN, CLOSURE, EDGE, SETS, define, die, finish, pinned
+from airflow_trickle.results import Iteration
+from tests.engine.fixpoint.test_resume import CHAIN, CLOSURE, EDGE, SETS, define, die, finish, pinned, refreshed
 from tests.engine.world import World
 
 STEPS = "SELECT {f}.src, e.dst FROM {f} JOIN edges AS e ON e.src = {f}.dst"
@@ -73,7 +75,7 @@ def test_the_same_from_before_with_rows_that_come_and_go(world: World, caplog: p
     begun(world, TABLES)
     world.tick()
     found = []
-    for passes in ("all", 2):
+    for passes in ("all", 1, 2):
         limited(world, passes)
         for change in range(2):
             if change == 0:
@@ -81,11 +83,12 @@ def test_the_same_from_before_with_rows_that_come_and_go(world: World, caplog: p
             else:
                 world.delete("edges", "src = 7 or src = 8 or src = 20")
             found.append(observed(world, caplog))
-    assert [passes for passes, _ in found[:2]] == [passes for passes, _ in found[2:]]
-    assert [again > 0 for _, again in found] == [False, False, True, True]
+    expected = [passes for passes, _ in found[:2]]
+    assert [passes for passes, _ in found] == 3 * expected
+    assert [again > 0 for _, again in found] == [False, False, True, True, True, True]
 
 
-@pytest.mark.parametrize("passes", ["all", 2])
+@pytest.mark.parametrize("passes", ["all", 1, 2])
 def test_the_cap_counts_the_passes_of_all_submissions(world: World, passes: int | str) -> None:
     begun(world, TABLES)
     world.yaml.write_text(f"{world.yaml.read_text()}max_fixpoint_iterations: 5\n")
@@ -100,11 +103,40 @@ def test_the_cap_counts_the_passes_of_all_submissions(world: World, passes: int 
         assert leftovers(lake, pipeline="p") == []
 
 
-def test_a_killed_refresh_goes_on_behind_its_last_submission(world: World) -> None:
+@pytest.mark.parametrize(
+    ("table", "passes", "first"),
+    [
+        ("anew", 1, 3),
+        ("anew", 2, 3),
+        # All passes are one submission, and of one that was killed nothing is left.
+        ("anew", "all", 1),
+        ("reach", 1, 3),
+        ("paths", 2, 3),
+    ],
+)
+def test_a_killed_refresh_goes_on_behind_its_last_submission(
+    world: World, table: str, passes: int | str, first: int
+) -> None:
     """Without the clock of checkpoints: what was submitted before is not computed again."""
-    begun(world, {"anew": TABLES["anew"]})
-    limited(world, 2)
+    begun(world, {table: TABLES[table]})
+    limited(world, passes)
     tick = pinned(world)
     die(world, tick)
-    assert [one.number for one in finish(world, tick)] == [3, 4, 5, 6, 7, 8]
-    assert world.rows("anew") == world.judge(JUDGED)
+    assert [one.number for one in finish(world, tick)] == list(range(first, 9))
+    assert world.rows(table) == world.judge(JUDGED)
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_the_cap_counts_passes_from_before_the_refresh_was_killed(world: World, table: str) -> None:
+    begun(world, {table: TABLES[table]})
+    world.yaml.write_text(f"{world.yaml.read_text()}max_fixpoint_iterations: 5\n")
+    limited(world, 1)
+    tick = pinned(world)
+    die(world, tick)
+    told: list[Iteration] = []
+    with pytest.raises(NonConvergence, match="did not settle within 5 passes"):
+        refreshed(str(world.yaml), tick, told.append)
+    assert [one.number for one in told] == [3, 4, 5]
+    with open_lakehouse("trickle") as lake:
+        assert leftovers(lake, pipeline="p") == []
+    assert not world.outside.table_exists(f"default.{table}")

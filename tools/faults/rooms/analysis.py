@@ -18,6 +18,22 @@ ANALYSIS: tuple[Fault, ...] = (
         tests=("tests/plan/test_bad_inputs.py", "tests/cli/test_decompose_command.py"),
     ),
     _ANALYSIS.fault(
+        "time-that-comes-twice-fires-first",
+        "of a time that the clock shows twice, a cron expression fires at the first",
+        "cron.py",
+        "for fold in (0, 1) if every_hour else (1,):",
+        "for fold in (0, 1) if every_hour else (0,):",
+        tests=("tests/analysis/test_cron_in_zones.py",),
+    ),
+    _ANALYSIS.fault(
+        "tables-fire-on-the-clock-of-utc",
+        "the cron expressions of tables are read on the clock of UTC, whatever the pipeline's time zone",
+        "project.py",
+        "{key: zoned(node.table.schedule, zones[node.file]) or fallback[node.file]",
+        "{key: node.table.schedule or fallback[node.file]",
+        tests=("tests/plan/test_settings_in_plans.py",),
+    ),
+    _ANALYSIS.fault(
         "stratum-without-its-step",
         "a table that subtracts stands in the same stratum as what it subtracts",
         "strata.py",

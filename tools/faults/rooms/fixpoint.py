@@ -92,7 +92,7 @@ FIXPOINT: tuple[Fault, ...] = (
         "decide.py",
         "for kind in (Decision.SKIP, Decision.WORK, Decision.ADVANCE, Decision.IDLE):",
         "for kind in (Decision.SKIP, Decision.ADVANCE, Decision.IDLE, Decision.WORK):",
-        tests=("tests/engine/test_definition_changes.py",),
+        tests=("tests/engine/test_definition_changes.py", "tests/engine/fixpoint/test_design_cases.py"),
         slow=("tests/cli/test_cycles.py",),
     ),
     _FIXPOINT.fault(
@@ -102,5 +102,84 @@ FIXPOINT: tuple[Fault, ...] = (
         '    if said["inputs"] != json.loads(frontier.as_json())["inputs"]:\n        return None\n',
         "",
         slow=("tests/engine/restate/test_replayed_cycles.py", "tests/engine/fixpoint/test_resume.py"),
+    ),
+    _FIXPOINT.fault(
+        "pass-sees-the-pass-before",
+        "members see what the others had before the pass, not what those before them have got in it (Jacobi)",
+        "near.py",
+        "            for key, rows in self.rows.items():\n"
+        "                read = dict(machine.consumed.get(key, {}))\n"
+        "                try:\n"
+        "                    found = self._gathered(chain(first.get(key, ()), self._following(key)))\n",
+        "            ahead = {\n"
+        "                key: self._gathered(chain(first.get(key, ()), self._following(key))) for key in self.rows\n"
+        "            }\n"
+        "            for key, rows in self.rows.items():\n"
+        "                read = dict(machine.consumed.get(key, {}))\n"
+        "                try:\n"
+        "                    found = ahead[key]\n",
+        slow=("tests/engine/fixpoint/test_design_cases.py",),
+    ),
+    _FIXPOINT.fault(
+        "pass-on-spark-sees-the-pass-before",
+        "the same where rules are followed by Spark",
+        "machine.py",
+        "            for key, rows in self.rows.items():\n"
+        "                found = [*first.get(key, ()), *self._following(rows)]\n",
+        "            ahead = {key: [*first.get(key, ()), *self._following(rows)] for key, rows in self.rows.items()}\n"
+        "            for key, rows in self.rows.items():\n"
+        "                found = ahead[key]\n",
+        slow=("tests/engine/fixpoint/test_design_cases.py",),
+    ),
+    _FIXPOINT.fault(
+        "computed-in-full-settles-one-pass-early",
+        "a cycle of which every pass is computed in full counts as settled when a pass brings only one row",
+        "naive.py",
+        "if not one.total:",
+        "if one.total <= 1:",
+        slow=("tests/engine/fixpoint/test_design_cases.py",),
+    ),
+    _FIXPOINT.fault(
+        "submission-makes-one-pass-more",
+        "a submission makes one pass more than passes_per_submission",
+        "checkpoint.py",
+        "return most is not None and self.passes >= most",
+        "return most is not None and self.passes > most",
+        slow=("tests/engine/fixpoint/test_passes_per_submission.py",),
+    ),
+    _FIXPOINT.fault(
+        "cap-counts-one-submission",
+        "max_fixpoint_iterations counts the passes since the last submission or kill only",
+        "saving.py",
+        'self.naive.settle(frames, found.state["layer"], found.state["count"])',
+        'self.naive.settle(frames, found.state["layer"], 0)',
+        slow=("tests/engine/fixpoint/test_passes_per_submission.py",),
+    ),
+    Fault(
+        "ranks-of-a-broken-cycle-are-state",
+        "a table that left its cycle takes the ranks of the cycle for auxiliary state of its own",
+        "engine",
+        "airflow_trickle/engine/kept.py",
+        '    if "kind" in said:\n        return None  # the ranks of a cycle that the table belonged to\n',
+        "",
+        ("tests/engine/fixpoint/test_design_cases.py",),
+    ),
+    Fault(
+        "only-one-member-has-failed",
+        "when a cycle fails, only its first table gets the error",
+        "engine",
+        "airflow_trickle/engine/refresh.py",
+        "        for run in runs:\n            record_failure(run, error)\n        raise\n",
+        "        record_failure(runs[0], error)\n        raise\n",
+        ("tests/engine/fixpoint/test_design_cases.py",),
+    ),
+    Fault(
+        "dropped-table-keeps-its-state",
+        "the status of a dropped table stays, so the next tick takes it for one that is there",
+        "engine",
+        "airflow_trickle/engine/steer.py",
+        "            forget(lake, connection, status.identifier)\n",
+        "",
+        ("tests/cli/test_states.py",),
     ),
 )

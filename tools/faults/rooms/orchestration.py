@@ -14,7 +14,7 @@ _OPERATORS = Room(
 _SENSORS = Room(
     "sensors",
     "airflow_trickle/sensors",
-    tests=("tests/dag_factory", "tests/operators/test_pin_operator.py"),
+    tests=("tests/sensors", "tests/dag_factory", "tests/operators/test_pin_operator.py"),
     slow=("tests/e2e/test_orchestration.py",),
 )
 
@@ -54,6 +54,14 @@ ORCHESTRATION: tuple[Fault, ...] = (
         "published.\n        max_active_runs=1,",
         "published.\n        max_active_runs=16,",
     ),
+    _DAGS.fault(
+        "runs-on-the-clock-of-utc",
+        "the cron expression of a DAG is read on the clock of UTC, whatever the pipeline's time zone",
+        "dag_factory.py",
+        "return CronDataIntervalTimetable(cron, timezone=zone)",
+        'return CronDataIntervalTimetable(cron, timezone="UTC")',
+        tests=("tests/dag_factory/test_dags.py",),
+    ),
     _OPERATORS.fault(
         "backfill-reads-the-start-of-its-interval",
         "a scheduled run reads the sources as they were at the start of its interval",
@@ -90,6 +98,24 @@ ORCHESTRATION: tuple[Fault, ...] = (
         "stratum.py",
         "        look = replace(look, failed=self._failed(context))\n",
         "",
+    ),
+    Fault(
+        "passed-over-stratum-is-not-counted",
+        "a stratum that its sensor passes over is not counted",
+        "sensors",
+        "airflow_trickle/operators/skipping.py",
+        "    note_skipped_strata(lake, tick.pipeline, tick, passed)\n",
+        "",
+        ("tests/sensors",),
+    ),
+    Fault(
+        "airflow-is-not-told-of-sensors",
+        "the provider's info does not name the module of the sensors",
+        "provider",
+        "airflow_trickle/provider_info.py",
+        '"python-modules": ["airflow_trickle.sensors.stratum"]',
+        '"python-modules": []',
+        ("tests/test_provider_info.py",),
     ),
     Fault(
         "unknown-connection-runs-embedded",
