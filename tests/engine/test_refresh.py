@@ -64,11 +64,11 @@ def test_first_tick_publishes_every_table(world: World) -> None:
 
 def test_exactly_the_difference_is_published(world: World) -> None:
     shop(world).define({"plain": QUERIES["plain"]})
-    world.tick()
+    assert world.tick()["plain"].epoch == 1
     world.append("orders", order(4, "cid", "99.00"), order(4, "cid", "99.00"))
     world.delete("orders", "id = 2")
     result = world.tick()["plain"]
-    assert (result.mode, result.rows_inserted, result.rows_deleted) == (Mode.FULL, 2, 1)
+    assert (result.mode, result.rows_inserted, result.rows_deleted, result.epoch) == (Mode.FULL, 2, 1, 2)
     assert result.reason.startswith("orders changed; AUTO: full because it reads less than ")
     assert_right(world, {"plain": QUERIES["plain"]})
 

@@ -56,8 +56,9 @@ def observed(world: World, caplog: pytest.LogCaptureFixture, **options: object) 
     return passes, sum("submitting it again" in message for message in messages)
 
 
+@pytest.mark.parametrize("tried", [((1, 7), (3, 2)), pytest.param(((2, 3), (7, 1)), marks=pytest.mark.soak)])
 def test_any_number_of_passes_in_a_submission_gives_the_same_rows_by_the_same_passes(
-    world: World, caplog: pytest.LogCaptureFixture
+    world: World, caplog: pytest.LogCaptureFixture, tried: tuple[tuple[int, int], ...]
 ) -> None:
     """Design 000 part 5: one pass a submission is the loop as it is drawn there."""
     caplog.set_level(logging.INFO, logger="airflow_trickle")
@@ -65,17 +66,20 @@ def test_any_number_of_passes_in_a_submission_gives_the_same_rows_by_the_same_pa
     expected, again = observed(world, caplog)
     assert again == 0
     # All have eight passes from nothing; after the last one nothing is left to submit.
-    for passes, submissions in ((1, 7), (2, 3), (3, 2), (7, 1)):
+    for passes, submissions in tried:
         limited(world, passes)
         assert observed(world, caplog, full_refresh=list(TABLES)) == (expected, 3 * submissions), passes
 
 
-def test_the_same_from_before_with_rows_that_come_and_go(world: World, caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize("limit", [1, pytest.param(2, marks=pytest.mark.soak)])
+def test_the_same_from_before_with_rows_that_come_and_go(
+    world: World, caplog: pytest.LogCaptureFixture, limit: int
+) -> None:
     caplog.set_level(logging.INFO, logger="airflow_trickle")
     begun(world, TABLES)
     world.tick()
     found = []
-    for passes in ("all", 1, 2):
+    for passes in ("all", limit):
         limited(world, passes)
         for change in range(2):
             if change == 0:
@@ -84,11 +88,11 @@ def test_the_same_from_before_with_rows_that_come_and_go(world: World, caplog: p
                 world.delete("edges", "src = 7 or src = 8 or src = 20")
             found.append(observed(world, caplog))
     expected = [passes for passes, _ in found[:2]]
-    assert [passes for passes, _ in found] == 3 * expected
-    assert [again > 0 for _, again in found] == [False, False, True, True, True, True]
+    assert [passes for passes, _ in found] == 2 * expected
+    assert [again > 0 for _, again in found] == [False, False, True, True]
 
 
-@pytest.mark.parametrize("passes", ["all", 1, 2])
+@pytest.mark.parametrize("passes", ["all", 1, pytest.param(2, marks=pytest.mark.soak)])
 def test_the_cap_counts_the_passes_of_all_submissions(world: World, passes: int | str) -> None:
     begun(world, TABLES)
     world.yaml.write_text(f"{world.yaml.read_text()}max_fixpoint_iterations: 5\n")
@@ -106,12 +110,13 @@ def test_the_cap_counts_the_passes_of_all_submissions(world: World, passes: int 
 @pytest.mark.parametrize(
     ("table", "passes", "first"),
     [
-        ("anew", 1, 3),
         ("anew", 2, 3),
-        # All passes are one submission, and of one that was killed nothing is left.
-        ("anew", "all", 1),
         ("reach", 1, 3),
-        ("paths", 2, 3),
+        *(
+            pytest.param(*more, marks=pytest.mark.soak)
+            # Where all passes are one submission, nothing is left of one that was killed.
+            for more in (("anew", 1, 3), ("anew", "all", 1), ("paths", 2, 3))
+        ),
     ],
 )
 def test_a_killed_refresh_goes_on_behind_its_last_submission(
@@ -126,7 +131,9 @@ def test_a_killed_refresh_goes_on_behind_its_last_submission(
     assert world.rows(table) == world.judge(JUDGED)
 
 
-@pytest.mark.parametrize("table", TABLES)
+@pytest.mark.parametrize(
+    "table", [pytest.param(name, marks=() if name in ("reach", "anew") else pytest.mark.soak) for name in TABLES]
+)
 def test_the_cap_counts_passes_from_before_the_refresh_was_killed(world: World, table: str) -> None:
     begun(world, {table: TABLES[table]})
     world.yaml.write_text(f"{world.yaml.read_text()}max_fixpoint_iterations: 5\n")

@@ -1501,11 +1501,11 @@ SELECT a.k FROM a WHERE a.v > (SELECT min(b.w) FROM b WHERE b.k = a.k);
 SELECT v, w FROM (SELECT k AS x, v FROM a) LEFT JOIN b ON x = b.k;
 -- expect no state
 
--- title: EXISTS of a generator has no lookup
+-- title: NOT EXISTS of a generator has no lookup
 -- changed: a, c
 -- state: kept
 -- engine: spark
-SELECT a.k FROM a WHERE EXISTS (SELECT explode(c.tags) AS tag FROM c WHERE c.k = a.k);
+SELECT a.k FROM a WHERE NOT EXISTS (SELECT explode(c.tags) AS tag FROM c WHERE c.k = a.k);
 -- expect no state
 
 -- title: a star inside of a sum per key has no lookup
