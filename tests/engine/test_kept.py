@@ -13,9 +13,10 @@ import pytest
 
 from airflow_trickle import Mode, Pipeline
 from airflow_trickle.engine.delta.tally import Tally
+from airflow_trickle.engine.kept import ROOT, Entries, Kept, carried, noted_of
 from airflow_trickle.engine.steer import reset
 from airflow_trickle.lakehouse.catalog import open_lakehouse
-from airflow_trickle.lakehouse.state import read_status
+from airflow_trickle.lakehouse.state import Frontier, Version, read_status
 from tests import budgets
 from tests.conftest import Tuned
 from tests.engine.world import World
@@ -284,3 +285,17 @@ def test_state_of_a_part_that_would_be_as_large_as_its_inputs_is_not_kept(inside
         verified(inside)
         assert states(inside, "of_groups") == {-1}
         inside.delete("rows", "k < 10")
+
+
+def test_state_stands_for_one_query_over_one_snapshot_of_each_input() -> None:
+    known, moved = (Frontier({"a": Version(number, 0), "b": Version(7, 0)}, {}) for number in (1, 2))
+    kept = Kept({ROOT: Entries(("f.parquet",), ["k"], 10)})
+    text = kept.as_json("query", known)
+    assert noted_of(text, "query", known) == kept
+    assert noted_of(text, "query", moved) is None
+    assert noted_of(text, "query", Frontier({"a": Version(1, 1), "b": Version(7, 0)}, {})) is None
+    assert noted_of(text, "another query", known) is None
+    # Inputs that moved without a change of rows take it along, from where they were only.
+    later = carried(text, "query", known, moved)
+    assert noted_of(later, "query", moved) == kept
+    assert carried(text, "query", moved, known) is None

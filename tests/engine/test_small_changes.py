@@ -11,6 +11,8 @@ import pyarrow as pa
 import pytest
 
 from airflow_trickle import Mode, Pipeline
+from airflow_trickle.engine.small_change import SmallChange
+from airflow_trickle.engine.zset import WEIGHT
 from airflow_trickle.lakehouse.snapshots import files_of
 from tests import budgets
 from tests.conftest import Tuned
@@ -138,3 +140,13 @@ def test_bytes_and_the_seconds_of_every_phase_are_told(large: World) -> None:
     assert sum(result.phases.values()) <= result.seconds + 0.01
     assert (result.bytes_read or 0) > 0
     assert (result.bytes_written or 0) > 0
+
+
+def test_a_row_is_written_as_often_as_it_comes() -> None:
+    rows = pa.table({"k": [1, 2, 3, 4], WEIGHT: pa.array([2, 1, -2, 3], pa.int64())})
+    change = SmallChange(rows, None)
+    assert (change.inserted, change.deleted) == (6, 2)
+    assert change.new_rows.to_pydict() == {"k": [1, 1, 2, 4, 4, 4]}
+    assert change.gone.to_pydict() == {"k": [3], WEIGHT: [-2]}
+    twice = pa.table({"k": [1, 2], WEIGHT: pa.array([2, 1], pa.int64())})
+    assert SmallChange(twice, {}).new_rows.to_pydict() == {"k": [1, 1, 2]}

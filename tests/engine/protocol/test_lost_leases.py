@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from sqlalchemy import delete, update
 
+from airflow_trickle.engine import outcome as outcomes
 from airflow_trickle.engine import publish as publishing
 from airflow_trickle.engine.capture import capture as capturing
 from airflow_trickle.engine.capture.capture import capture
@@ -106,6 +108,35 @@ def test_a_lost_lease_is_noticed_before_the_next_phase(
     judge.look()
     with lake.database.reading() as connection:
         assert connection.execute(staging.select().where(staging.c.identifier == identifier)).all() == []
+    monkeypatch.undo()
+    without_spark(monkeypatch, house)
+    released(lake)
+    tick(house, lake, "p/3")
+    released(lake)
+    judge.look_at_the_end()
+
+
+@pytest.mark.parametrize("identifier", ["default.solo", "default.gb", "default.m"])
+def test_a_lease_that_is_lost_just_before_the_commit_publishes_nothing(
+    house: House, lake: Lakehouse, monkeypatch: pytest.MonkeyPatch, identifier: str
+) -> None:
+    """The other process has not yet looked at what is staged: nothing but the lease says no."""
+    lost: list[int] = []
+
+    def committing(commit: Any, *given: Any) -> Any:
+        with lake.database.transaction() as connection:
+            held = update(leases).where(leases.c.identifier == identifier).values(owner="another")
+            lost.append(connection.execute(held).rowcount)
+        return commit(*given)
+
+    for module in (outcomes, capturing):
+        monkeypatch.setattr(module, "commit", partial(committing, module.commit))
+    judge = Judge(house, lake)
+    judge.look()
+    with pytest.raises(CommitConflict, match=f"{identifier} was taken over by another process"):
+        tick(house, lake, "p/2")
+    assert lost[-1] == 1
+    judge.look()
     monkeypatch.undo()
     without_spark(monkeypatch, house)
     released(lake)
