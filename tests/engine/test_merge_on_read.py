@@ -30,6 +30,7 @@ from airflow_trickle.errors import UnsupportedTable
 from airflow_trickle.lakehouse.catalog import open_lakehouse
 from airflow_trickle.lakehouse.changes import file_changes
 from airflow_trickle.lakehouse.files import file_key
+from airflow_trickle.lakehouse.lost_rows import split
 from airflow_trickle.lakehouse.snapshots import files_of
 from airflow_trickle.spark.active import activated, configured
 from tests import budgets
@@ -94,8 +95,9 @@ def feeds(spark: SparkSession, table: Table, before: int | None, afters: list[in
     """The net changes from one snapshot to each of some others, in one query."""
     frames = []
     for number, after in enumerate(afters):
-        changes = file_changes(table, before, after)
-        rows = weighted_changes(spark, table, changes, table.metadata.schema())
+        # As a refresh has it: files that only lost rows are not read whole.
+        changes, lost = split(table, file_changes(table, before, after))
+        rows = weighted_changes(spark, table, changes, table.metadata.schema(), lost)
         frames.append(rows.select(F.lit(number).alias("to"), "*"))
     found: list[dict[Any, int]] = [{} for _ in afters]
     for one in reduce(lambda left, right: left.unionAll(right), frames).collect():

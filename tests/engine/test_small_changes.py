@@ -82,11 +82,15 @@ def test_rows_that_go_from_a_large_file_are_named_beside_it_and_the_file_stays(l
 
 def test_a_file_that_lost_many_rows_is_written_anew(large: World) -> None:
     before = live(large, "copied")
+    large.delete("rows", "k = 30 or k = 31")
+    large.tick()
+    assert any(file.deletes for file in live(large, "copied").values())
     large.delete("rows", "k < 25")
     assert large.tick()["copied"].mode is Mode.DIFFERENTIAL
     after = live(large, "copied")
     assert not set(after) & set(before)
     assert not any(file.deletes for file in after.values())
+    assert large.rows("copied") == large.judge(COPY)
     verified(large)
 
 

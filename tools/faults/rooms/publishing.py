@@ -38,6 +38,7 @@ PUBLISHING: tuple[Fault, ...] = (
         "outcome.py",
         "    require(lake, connection, lease)\n    if outcome.staged is None:",
         "    if outcome.staged is None:",
+        tests=("tests/engine/protocol/test_lost_leases.py",),
         slow=("tests/engine/groups/test_interference.py",),
     ),
     _WRITE.fault(
