@@ -137,6 +137,22 @@ def test_of_many_equal_rows_as_many_go_as_went(large: World) -> None:
     verified(world)
 
 
+def test_of_equal_rows_that_are_found_with_their_places_as_many_go_as_went(world: World) -> None:
+    top = "SELECT g FROM rows WHERE g IS NOT NULL ORDER BY g LIMIT 12"
+    chance = budgets.chance(3)
+    world.source("rows", ROWS, [{**row(chance, number), "g": "aab"[number % 3]} for number in range(30)])
+    world.define({"top": top}, top={"refresh_mode": "DIFFERENTIAL"})
+    world.tick()
+    world.delete("rows", "k < 15")
+    result = world.tick()["top"]
+    # Twelve times a; then ten times, and b twice; then six and three times.
+    assert (result.mode, result.rows_inserted, result.rows_deleted) == (Mode.DIFFERENTIAL, 2, 2)
+    world.delete("rows", "k < 21")
+    result = world.tick()["top"]
+    assert (result.mode, result.rows_inserted, result.rows_deleted) == (Mode.DIFFERENTIAL, 1, 4)
+    assert world.rows("top") == world.judge(top)
+
+
 def test_bytes_and_the_seconds_of_every_phase_are_told(large: World) -> None:
     large.append("rows", row(budgets.chance(7), 5))
     result = large.tick()["copied"]

@@ -69,6 +69,7 @@ PUBLISHING: tuple[Fault, ...] = (
         "small_write.py",
         "gone = pa.concat_arrays([pa.array(going, pa.int64()), deleted_positions(target.table.io, file)])",
         "gone = pa.array(going, pa.int64())",
+        tests=("tests/lakehouse/maintenance/test_compaction.py",),
     ),
     _WRITE.fault(
         "failed-refresh-leaves-its-files",
