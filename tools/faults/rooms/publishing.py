@@ -77,7 +77,8 @@ PUBLISHING: tuple[Fault, ...] = (
         "publish.py",
         "                stagings.discard(run.lake, record)\n            raise",
         "                pass\n            raise",
-        tests=("tests/engine/test_errors.py",),
+        tests=("tests/engine/protocol/test_failed_refreshes.py",),
+        slow=("tests/engine/test_errors.py",),
     ),
     _GROUP.fault(
         "group-published-in-halves",
