@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
 import pytest
 
 from airflow_trickle import Mode
@@ -147,3 +148,20 @@ def test_from_nothing_to_nothing(world: World) -> None:
     assert stage.tick()["closure"].rows_inserted == 4
     stage.set(edges=[])
     assert stage.tick()["closure"].rows_deleted == 4
+
+
+def test_two_members_that_meet_in_different_passes_derive_a_row(world: World) -> None:
+    """One is ahead of the other by no to three passes: what the reader has seen of it is old, and still there."""
+    number = pa.schema([("x", pa.int64())])
+    ahead, length = range(4), 6
+    world.source("p_start", number, [{"x": 100 * lag} for lag in ahead])
+    world.source("q_start", number, [{"x": 100 * lag + lag} for lag in ahead])
+    steps = [{"x": 100 * lag + at, "y": 100 * lag + at + 1} for lag in ahead for at in range(length)]
+    world.source("steps", pa.schema([("x", pa.int64()), ("y", pa.int64())]), steps)
+    walk = "SELECT x FROM {0}_start UNION SELECT s.y FROM {0} JOIN steps AS s ON s.x = {0}.x UNION SELECT x FROM r"
+    world.define({"p": walk.format("p"), "q": walk.format("q"), "r": "SELECT q.x FROM q JOIN p ON q.x = p.x"})
+    world.yaml.write_text(world.yaml.read_text() + "allow_circular: true\n")
+    world.tick()
+    assert world.rows("p") == {(100 * lag + at,): 1 for lag in ahead for at in range(length + 1)}
+    both = {(100 * lag + at,): 1 for lag in ahead for at in range(lag, length + 1)}
+    assert world.rows("q") == world.rows("r") == both
