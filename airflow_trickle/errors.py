@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -43,6 +43,8 @@ class Problem:
     at: Position
     message: str
     hint: str = ""
+    #: The stream table that it is about, if it is about one.
+    table: str | None = field(default=None, compare=False)
 
     def __str__(self) -> str:
         return f"{self.at}: {self.message}" + (f" {self.hint}" if self.hint else "")

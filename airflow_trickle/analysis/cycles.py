@@ -106,6 +106,7 @@ class _Cycle:
             f"stream table '{node.table.name}' {what}: {self._names(path)}. Cycles are not allowed in this pipeline.",
             "If the tables are meant to define each other, set allow_circular: true in the pipeline, and for each of "
             f"them refresh_mode: DIFFERENTIAL or AUTO; if not, take one of these reads out. {SEE}",
+            node.table.name,
         )
 
     def over_several_pipelines(self) -> Iterator[tuple[str, Problem]]:
@@ -126,6 +127,7 @@ class _Cycle:
                     f"{self._names(path, full=True)}.",
                     "Put all tables of the cycle into one pipeline (with allow_circular: true, and refresh_mode: "
                     f"DIFFERENTIAL or AUTO for each), or take one of these reads out. {SEE}",
+                    node.table.name,
                 ),
             )
 
@@ -137,12 +139,13 @@ class _Cycle:
             only = "the tables of a cycle are refreshed from changes only"
             if node.table.refresh_mode == "FULL":
                 message = f"{whose} and has refresh_mode: FULL, but {only}."
-                yield Problem(node.table.at, message, f"Set refresh_mode: DIFFERENTIAL, or leave it out. {SEE}")
+                hint = f"Set refresh_mode: DIFFERENTIAL, or leave it out. {SEE}"
+                yield Problem(node.table.at, message, hint, node.table.name)
                 continue
             for obstacle in [one for one in node.obstacles if one.in_cycles][:1]:
                 message = f"{whose}, and {only}, but {obstacle.why}."
                 hint = f"Take that out of its query, so that refresh_mode: DIFFERENTIAL is possible. {SEE}"
-                yield Problem(node.table.sql.position(obstacle.offset), message, hint)
+                yield Problem(node.table.sql.position(obstacle.offset), message, hint, node.table.name)
 
     def not_monotone(self, rule: CycleRules) -> Iterator[Problem]:
         """Reads inside the cycle, or with the older check any operator, that may take rows away."""
@@ -161,6 +164,7 @@ class _Cycle:
                 "cycle may never settle.",
                 "Read only tables outside of the cycle there, or set allow_circular: unsafe to try it up to "
                 f"max_fixpoint_iterations, with refresh_mode: DIFFERENTIAL or AUTO for each of its tables. {SEE}",
+                node.table.name,
             )
 
     def _by_whole_queries(self) -> Iterator[Problem]:
@@ -177,6 +181,7 @@ class _Cycle:
                 f"stream table '{node.table.name}' is part of the cycle {path}, but its query has an operator that is "
                 f"not monotone; of what it reads there: {why}.",
                 f"With stratified_cycle_validation: true (the default) only reads inside the cycle count. {SEE}",
+                node.table.name,
             )
 
     def empty_warning(self) -> Iterator[str]:

@@ -80,7 +80,7 @@ def _node(file: str, table: TableDef, names: Names, problems: list[Problem]) -> 
             reads.append(names.find(ref.parts))
         except UnknownName as error:
             reads.append(None)
-            problems.append(Problem(table.sql.position(ref.start), whose + error.message, error.hint))
+            problems.append(Problem(table.sql.position(ref.start), whose + error.message, error.hint, table.name))
     node = Node(
         file,
         fold(table.identifier),
@@ -98,7 +98,8 @@ def _node(file: str, table: TableDef, names: Names, problems: list[Problem]) -> 
 
 def _told(table: TableDef, found: Iterable[QueryProblem]) -> Iterable[Problem]:
     for one in found:
-        yield Problem(table.sql.position(one.offset), f"stream table '{table.name}': {one.message}", one.hint)
+        message = f"stream table '{table.name}': {one.message}"
+        yield Problem(table.sql.position(one.offset), message, one.hint, table.name)
 
 
 def _qualified_columns(node: Node) -> Iterable[Problem]:
@@ -118,6 +119,7 @@ def _qualified_columns(node: Node) -> Iterable[Problem]:
                 f"stream table '{node.table.name}': a column is named with the namespace of its table, "
                 f"'{namespace}.{table}'.",
                 f"Write '{table}.<column>', or give the table an alias.",
+                node.table.name,
             )
 
 
@@ -144,5 +146,5 @@ def _check_identifiers(pipelines: Sequence[PipelineDef], problems: Problems) -> 
             if other is not None and known.writer is not None:
                 message = f"stream table '{known.name}': the table {known.identifier} is also defined at "
                 hint = "Rename one of them, or give the pipelines different namespaces."
-                problem = Problem(known.declared_at, f"{message}{other.declared_at}.", hint)
+                problem = Problem(known.declared_at, f"{message}{other.declared_at}.", hint, known.name)
                 problems[known.writer].append(problem)

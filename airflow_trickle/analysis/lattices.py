@@ -56,6 +56,7 @@ def _in_no_cycle(node: Node) -> Problem:
         "reads it.",
         "Leave 'lattice' out: outside of a cycle MIN and MAX need none. A recursive CTE becomes a cycle when the table "
         "reads itself instead.",
+        table.name,
     )
 
 
@@ -113,4 +114,5 @@ def _wrong_uses(read: _Read, known: Mapping[str, Member]) -> tuple[QueryProblem,
 
 def _told(node: Node, problem: QueryProblem) -> Problem:
     table = node.table
-    return Problem(table.sql.position(problem.offset), f"stream table '{table.name}': {problem.message}", problem.hint)
+    message = f"stream table '{table.name}': {problem.message}"
+    return Problem(table.sql.position(problem.offset), message, problem.hint, table.name)

@@ -108,11 +108,13 @@ def suggested_instead(pipeline: PipelineDef, table: TableDef, found: Decompositi
     message = f"stream table '{table.name}': {groups}."
     if judged is not None and judged.problems:
         reasons = "\n".join(str(problem) for problem in judged.problems)
-        return Problem(table.at, message, f"Written as stream tables they would be refused, too:\n{reasons}")
+        hint = f"Written as stream tables they would be refused, too:\n{reasons}"
+        return Problem(table.at, message, hint, table.name)
     hint = "Write this instead, or set mutual_recursion: auto and let it be done for you"
     if judged is not None:
         hint += f" ({judged.sentence}; `trickle decompose {table.name}` shows who reads whom)"
-    return Problem(table.at, message, f"{hint}:\n" + suggestion(found, table, pipeline).rstrip("\n"))
+    hint = f"{hint}:\n" + suggestion(found, table, pipeline).rstrip("\n")
+    return Problem(table.at, message, hint, table.name)
 
 
 def _may_recur(table: TableDef) -> bool:
@@ -126,7 +128,9 @@ def _bare(identifier: str) -> str:
 def _problems(table: TableDef, found: Decomposition) -> list[Problem]:
     whose = f"stream table '{table.name}': "
     if found.problems:
-        return [Problem(table.sql.position(one.offset), whose + one.message, one.hint) for one in found.problems]
+        return [
+            Problem(table.sql.position(one.offset), whose + one.message, one.hint, table.name) for one in found.problems
+        ]
     if table.lattice:
         return [_lattice_problem(table, found, whose)]
     return []
@@ -136,7 +140,7 @@ def _lattice_problem(table: TableDef, found: Decomposition, whose: str) -> Probl
     ctes = listed([repr(name) for name in found.groups[0]])
     message = f"{whose}its CTEs {ctes} read each other, and a lattice is for a stream table that is part of the cycle."
     hint = "Write the CTEs as stream tables (`trickle decompose` shows how) and give the lattice to one of them."
-    return Problem(table.lattice_at or table.at, message, hint)
+    return Problem(table.lattice_at or table.at, message, hint, table.name)
 
 
 def _table(pipeline: PipelineDef, table: TableDef, found: Decomposition, index: int) -> TableDef:

@@ -145,6 +145,7 @@ def _mode(node: Node, problems: list[Problem], *, cyclic: bool, anew: bool) -> M
                     table.sql.position(obstacle.offset),
                     f"stream table '{table.name}': refresh_mode: DIFFERENTIAL is not possible, because {obstacle.why}.",
                     "Take that out of the query, or set refresh_mode: AUTO or FULL.",
+                    table.name,
                 )
             )
     return choose_mode(table.refresh_mode, obstacles, node.query.text)

@@ -98,7 +98,7 @@ def proposal_of(analysis: Analysis, file: str, table: str) -> Proposal | None:
         else:
             others.append((members[0].table.name, level))
     reads = [read for key in own for read in _reads(own[key], analysis, cycle_of.get(key, ()))]
-    problems = tuple(problem for problem in one.problems if _is_of(problem, names))
+    problems = tuple(problem for problem in one.problems if problem.table in names)
     return Proposal(tuple(cycles), tuple(others), tuple(reads), problems)
 
 
@@ -112,7 +112,3 @@ def _reads(node: Node, analysis: Analysis, cycle: Sequence[str]) -> list[Propose
 
 def _name(key: str, known: dict[str, Known], analysis: Analysis) -> str:
     return known[key].name if key in known else analysis.nodes[key].table.name
-
-
-def _is_of(problem: Problem, names: set[str]) -> bool:
-    return any(problem.message.startswith(f"stream table '{name}'") for name in names)

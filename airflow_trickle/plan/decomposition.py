@@ -39,7 +39,8 @@ class DecomposedTable:
         """Why its mutual recursion cannot be taken apart, or would be refused when it is."""
         whose = f"stream table '{self.table.name}': "
         wrong = parse_query(self.table.sql.text).problems if self.found is None else self.found.problems
-        told = (Problem(self.table.sql.position(one.offset), whose + one.message, one.hint) for one in wrong)
+        name, sql = self.table.name, self.table.sql
+        told = (Problem(sql.position(one.offset), whose + one.message, one.hint, name) for one in wrong)
         return (*told, *(self.proposal.problems if self.proposal is not None else ()))
 
     @property

@@ -13,7 +13,7 @@ ANALYSIS: tuple[Fault, ...] = (
         "proposal-without-problems",
         "decompose and suggest do not say what would be refused of the tables they propose",
         "proposal.py",
-        "problems = tuple(problem for problem in one.problems if _is_of(problem, names))",
+        "problems = tuple(problem for problem in one.problems if problem.table in names)",
         "problems: tuple[Problem, ...] = ()",
         tests=("tests/plan/test_bad_inputs.py", "tests/cli/test_decompose_command.py"),
     ),
