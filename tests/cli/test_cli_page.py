@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
+from shutil import copytree
 
 import pyarrow as pa
 
 from tests.cli.conftest import Shell
-from tests.test_docs import MARK, blocks
+from tests.test_docs import MARK, ROOT, blocks
 
 
 def test_the_page_shows_what_the_commands_print(shell: Shell, spark_home: Path) -> None:
@@ -34,3 +35,32 @@ def test_the_page_shows_what_the_commands_print(shell: Shell, spark_home: Path) 
             assert shown_of_it == (start if dots else printed.rstrip("\n")), line
             compared += 1
     assert compared >= 8
+
+
+def _tutorial(info: str) -> list[str]:
+    return [block.body for block in blocks() if block.page.name == "mutual-recursion.md" and block.info == info]
+
+
+def test_the_tutorial_shows_what_the_commands_print(shell: Shell) -> None:
+    """Those of its commands that need no tick."""
+    copytree(ROOT / "dags" / "recursion", shell.folder / "dags" / "recursion")
+    compared = 0
+    for block in _tutorial("console"):
+        line, _, printed = block.removeprefix("$ trickle ").partition("\n")
+        if line.split()[0] not in ("decompose", "strata"):
+            continue
+        start, dots, _ = printed.partition("…")
+        out = shell.ok(*shlex.split(line)).out
+        assert (out[: len(start)] if dots else out) == start, line
+        compared += 1
+    assert compared == 2
+    drawn = shell.ok("graph", "dags/recursion/reachability.yaml").out.splitlines()
+    plain = [line for line in drawn if line.split()[0] not in ("%%", "classDef", "class")]
+    assert "\n".join(plain) + "\n" in _tutorial("mermaid")
+
+
+def test_the_tutorial_shows_how_a_cycle_is_refused(shell: Shell) -> None:
+    text = (ROOT / "dags" / "recursion" / "risk.yaml").read_text()
+    inside = "FROM risky_officers AS c WHERE c.officer = o.officer"
+    shell.write("dags/recursion/risk.yaml", text.replace("FROM cleared AS c WHERE c.company = o.company", inside))
+    assert shell("validate", "dags/recursion/risk.yaml").err in _tutorial("text")
