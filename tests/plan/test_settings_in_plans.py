@@ -108,6 +108,9 @@ def test_schedules_and_start_dates_are_told_on_the_clock_of_their_pipeline(tmp_p
     assert p.maintenance is not None
     assert p.maintenance.schedule == "@daily Europe/Berlin"
     assert [table.schedule for table in q.tables] == ["1h", "0 6 * * * Asia/Tokyo"]
+    write(tmp_path, {"p.yaml": ZONES.format(**{**own, "schedule": "0 7 * * *"})})
+    p, _ = plan_path(tmp_path, Settings(timezone="Asia/Tokyo")).plans
+    assert [table.schedule for table in p.tables] == ["0 7 * * * Europe/Berlin", "0 6 * * * Europe/Berlin"]
 
 
 def test_a_group_follows_the_policy_of_the_table_where_paths_meet(tmp_path):

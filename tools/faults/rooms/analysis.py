@@ -18,6 +18,14 @@ ANALYSIS: tuple[Fault, ...] = (
         tests=("tests/plan/test_bad_inputs.py", "tests/cli/test_decompose_command.py"),
     ),
     _ANALYSIS.fault(
+        "proposal-knows-no-strata",
+        "decompose says of every table that it will be at stratum 0",
+        "proposal.py",
+        "level = analysis.strata.level[part.members[0]]",
+        "level = 0",
+        tests=("tests/cli/test_decompose_command.py",),
+    ),
+    _ANALYSIS.fault(
         "time-that-comes-twice-fires-first",
         "of a time that the clock shows twice, a cron expression fires at the first",
         "cron.py",

@@ -132,6 +132,22 @@ FIXPOINT: tuple[Fault, ...] = (
         slow=("tests/engine/fixpoint/test_design_cases.py",),
     ),
     _FIXPOINT.fault(
+        "except-of-the-cycle-is-a-union",
+        "what is subtracted from a member of a cycle is added to it",
+        "finding.py",
+        "            if body.kind is not SetKind.UNION:\n                raise",
+        "            if body.kind is SetKind.INTERSECT:\n                raise",
+        slow=("tests/engine/fixpoint/test_design_cases.py",),
+    ),
+    _FIXPOINT.fault(
+        "minimum-of-the-cycle-is-a-rule",
+        "a recursion over its own minimum is followed row by row, as if it did not group",
+        "finding.py",
+        "        if calls or select.group is not None or select.having is not None:\n",
+        "        if select.group is not None:\n",
+        slow=("tests/engine/fixpoint/test_design_cases.py",),
+    ),
+    _FIXPOINT.fault(
         "computed-in-full-settles-one-pass-early",
         "a cycle of which every pass is computed in full counts as settled when a pass brings only one row",
         "naive.py",
@@ -172,6 +188,15 @@ FIXPOINT: tuple[Fault, ...] = (
         "        for run in runs:\n            record_failure(run, error)\n        raise\n",
         "        record_failure(runs[0], error)\n        raise\n",
         ("tests/engine/fixpoint/test_design_cases.py",),
+    ),
+    Fault(
+        "drop-leaves-what-was-made",
+        "dropping a table with mutual recursion leaves the tables that were made from its CTEs",
+        "engine",
+        "airflow_trickle/engine/steer.py",
+        "        group = groups.get(status.identifier)\n        found |=",
+        "        group = None\n        found |=",
+        ("tests/cli/test_states.py",),
     ),
     Fault(
         "dropped-table-keeps-its-state",

@@ -42,6 +42,14 @@ LAKEHOUSE: tuple[Fault, ...] = (
         tests=("tests/lakehouse/test_topology.py",),
     ),
     _LAKE.fault(
+        "strata-noted-before-are-forgotten",
+        "of the strata that sensors of one tick pass over one after the other, only the last are noted",
+        "strata.py",
+        "json.dumps(sorted({*before, *strata}))",
+        "json.dumps(sorted(strata))",
+        tests=("tests/lakehouse/test_topology.py",),
+    ),
+    _LAKE.fault(
         "unwritten-table-may-move",
         "a table that a commit only read may have been changed meanwhile",
         "commit.py",
