@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from airflow_trickle.analysis.due import is_due, next_due
 from airflow_trickle.definition.schedules import cron_numbers, parse_duration
+from airflow_trickle.definition.zones import zoned
 from tests.analysis.test_due import HOURS, MINUTES, MONTH_DAYS, WEEK_DAYS, durations, fires
 from tests.budgets import budget
 
@@ -108,14 +109,18 @@ def test_a_table_is_due_exactly_if_a_minute_that_fires_on_its_clock_lies_between
 
 
 @given(durations, clocks())
+@example("1d", ("Europe/Berlin", datetime(2026, 3, 28, 12, tzinfo=UTC)))
 def test_durations_are_exact_whatever_the_clock_does(duration: str, clock: tuple[str, datetime]) -> None:
     zone, after = clock
-    moment = next_due(duration, after.astimezone(ZoneInfo(zone)))
+    schedule, length = zoned(duration, zone), parse_duration(duration)
+    moment = next_due(schedule, after.astimezone(ZoneInfo(zone)))
     for _ in range(3):
         assert moment is not None
-        following = next_due(duration, moment)
+        # Multiples of it since 1970, in no zone.
+        assert moment.timestamp() % length.total_seconds() == 0
+        following = next_due(schedule, moment)
         assert following is not None
-        assert following - moment == parse_duration(duration)
+        assert following - moment == length
         moment = following
 
 

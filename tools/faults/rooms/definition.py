@@ -16,6 +16,14 @@ DEFINITION: tuple[Fault, ...] = (
         tests=("tests/definition/test_messages.py",),
     ),
     _DEFINITION.fault(
+        "durations-have-a-zone",
+        "a duration in a pipeline with a time zone is taken for something that a clock tells",
+        "zones.py",
+        "if schedule is None or zone == UTC or schedule in (ASSET, CALCULATED) or is_duration(schedule):",
+        "if schedule is None or zone == UTC or schedule in (ASSET, CALCULATED):",
+        tests=("tests/analysis/test_cron_in_zones.py",),
+    ),
+    _DEFINITION.fault(
         "line-number-off-by-one",
         "problems are shown one line too high",
         "document.py",
