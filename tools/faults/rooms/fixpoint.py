@@ -140,14 +140,6 @@ FIXPOINT: tuple[Fault, ...] = (
         slow=("tests/engine/fixpoint/test_design_cases.py",),
     ),
     _FIXPOINT.fault(
-        "minimum-of-the-cycle-is-a-rule",
-        "a recursion over its own minimum is followed row by row, as if it did not group",
-        "finding.py",
-        "        if calls or select.group is not None or select.having is not None:\n",
-        "        if select.group is not None:\n",
-        slow=("tests/engine/fixpoint/test_design_cases.py",),
-    ),
-    _FIXPOINT.fault(
         "computed-in-full-settles-one-pass-early",
         "a cycle of which every pass is computed in full counts as settled when a pass brings only one row",
         "naive.py",
