@@ -31,7 +31,7 @@ def argument_of(blocks: Blocks, call: Call) -> tuple[Span | None, Span | None] |
 
 
 def averaged(blocks: Blocks, call: Call) -> tuple[Span, str] | None:
-    """The only argument of an aggregate, DISTINCT or not, and what stands behind its brackets; None if it has others."""
+    """The only argument of an aggregate, DISTINCT or not, and the text behind its brackets; None if it has others."""
     cursor = blocks.cursor(call.span)
     cursor.at += 1
     inside = cursor.inside()

@@ -269,7 +269,7 @@ def _found(work: Work, inputs: dict[str, ChangedInput]) -> _Found:
         return _find(work, ChangeFinder(work.session, step, inputs, work.target, work.held, work.views, kept))
     except Exception as error:
         # What is kept may not add up, or hold no answer (a sum that does not fit); and Spark's planner may stumble over
-        # what stands for a part of the query, though it takes the query itself. A query that fails by itself fails again.
+        # what stands for a part of the query, though it takes the query itself. What fails by itself fails again.
         if kept is None or not (fails_on_rows(error) or fails_inside_spark(error)):
             raise
         log.warning("%s: its change could not be computed by its auxiliary state: %s", step.name, error)

@@ -1,4 +1,4 @@
-"""Averages of whole numbers inside a query on Spark: from changes while they are exact, refused by their rows beyond."""
+"""Averages of whole numbers inside a query on Spark: from changes while they are exact, refused by the rows beyond."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ QUERIES = {
     "named": "SELECT x.k, x.`avg(DISTINCT v)` AS m FROM (SELECT k, avg(DISTINCT v) FROM readings GROUP BY k) AS x",
     "tried": "SELECT try_avg(v) AS m, mean(v) FILTER (WHERE v > 1) AS f FROM readings GROUP BY k",
     "above": "SELECT r.k, r.v FROM readings AS r WHERE r.v > (SELECT avg(s.v) FROM readings AS s WHERE s.k = r.k)",
-    "beside": "SELECT x.k, x.v FROM (SELECT k, v, avg(v) OVER (PARTITION BY k) AS m FROM readings) AS x WHERE x.v < x.m",
+    "beside": "SELECT x.k, x.v FROM (SELECT k, v, avg(v) OVER (PARTITION BY k) AS m FROM readings) x WHERE x.v < x.m",
     "chosen": "SELECT x.k FROM (SELECT k FROM readings GROUP BY k HAVING avg(CAST(v % 1000 AS INT)) > 2) AS x",
     "totals": "SELECT x.k, x.m FROM (SELECT k, avg(sum(v)) OVER () AS m FROM readings GROUP BY k) AS x",
 }
@@ -39,7 +39,7 @@ def test_spark_adds_up_doubles_so_the_order_of_large_numbers_decides(spark: Spar
 
     def mean(*values: int) -> float:
         rows = ", ".join(f"({value}L)" for value in values)
-        (row,) = spark.sql(f"SELECT avg(v) AS m FROM (SELECT /*+ COALESCE(1) */ * FROM VALUES {rows} AS t(v))").collect()
+        (row,) = spark.sql(f"SELECT avg(v) AS m FROM (SELECT /*+ COALESCE(1) */ * FROM VALUES {rows} t(v))").collect()
         return float(row.m)
 
     assert mean(LIMIT, 1, 1) != mean(1, 1, LIMIT)
@@ -52,7 +52,7 @@ def test_averages_of_whole_numbers_inside_a_query_are_refreshed_from_changes(
 ) -> None:
     if state:
         tuned(aux_state_min_bytes=0, aux_state_share=100.0)
-    readings.define(QUERIES, **{name: {"refresh_mode": "DIFFERENTIAL"} for name in QUERIES})
+    readings.define(QUERIES, pipeline={"defaults": "{refresh_mode: DIFFERENTIAL}"})
     readings.tick()
     readings.append("readings", {"k": 3, "v": -(2**31)}, {"k": 0, "v": 100}, {"k": None, "v": 5})
     readings.delete("readings", "v = 4")
