@@ -283,7 +283,7 @@ def change_of_groups(block: Block, published: Published | None) -> Change | None
     touched = Touched((), ()) if everything else touched_by(block)
     shown = published is not None and all(at is not None for at in touched.shown) and _one_by_one(block, published)
     inexact = why_inexact(block)
-    if inexact is not None and not shown and touched.keys and published is not None:
+    if inexact is not None and not shown and (touched.keys or published is None):
         _guard(block)
         inexact = why_inexact(block)
     if published is not None and not everything and _is_plain(block):

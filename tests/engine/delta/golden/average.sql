@@ -518,6 +518,59 @@ FROM (
     WHERE `__trickle_k0` <=> (k)))
   GROUP BY k);
 
+-- title: distinct ones
+-- changed: a
+SELECT DISTINCT avg(v) AS m FROM a GROUP BY k;
+-- expect keys_1, computed once: the keys of the changed rows
+SELECT DISTINCT k AS `__trickle_k0`
+FROM a_changes AS a;
+-- expect changed_rows_1, computed once: the changed rows and how often they come and go
+SELECT `__trickle_c1`, sum(__trickle_l) AS __trickle_l, sum(__trickle_r) AS __trickle_r
+FROM (
+  SELECT CAST(`__trickle_c1` AS double) AS `__trickle_c1`, __trickle_weight AS __trickle_l, 0L AS __trickle_r
+  FROM (
+    SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+    FROM (
+      SELECT CASE WHEN coalesce(sum(abs(CAST(v AS DOUBLE))), 0) < 9007199254740992 THEN avg(v) ELSE CAST(raise_error('avg() of int numbers that are 2^53 or more in all') AS DOUBLE) END AS m
+      FROM a_after AS a
+      WHERE (EXISTS (
+        SELECT 1
+        FROM keys_1
+        WHERE `__trickle_k0` <=> (k)))
+      GROUP BY k)
+    UNION ALL
+    SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+    FROM (
+      SELECT CASE WHEN coalesce(sum(abs(CAST(v AS DOUBLE))), 0) < 9007199254740992 THEN avg(v) ELSE CAST(raise_error('avg() of int numbers that are 2^53 or more in all') AS DOUBLE) END AS m
+      FROM a_before AS a
+      WHERE (EXISTS (
+        SELECT 1
+        FROM keys_1
+        WHERE `__trickle_k0` <=> (k)))
+      GROUP BY k)) AS __trickle_q(`__trickle_c1`, __trickle_weight))
+GROUP BY `__trickle_c1`
+HAVING sum(__trickle_l) <> 0 OR sum(__trickle_r) <> 0;
+-- expect change
+SELECT *
+FROM (
+  SELECT d.`__trickle_c1` AS `m`, IF((coalesce(n.__trickle_l, 0L) - d.__trickle_l) < 0 OR (coalesce(n.__trickle_r, 0L) - d.__trickle_r) < 0, CAST(raise_error('the counts of a row do not add up') AS BIGINT), CAST(if(coalesce(n.__trickle_l, 0L) + coalesce(n.__trickle_r, 0L) > 0, 1L, 0L) - if((coalesce(n.__trickle_l, 0L) - d.__trickle_l) + (coalesce(n.__trickle_r, 0L) - d.__trickle_r) > 0, 1L, 0L) AS BIGINT)) AS __trickle_weight
+  FROM changed_rows_1 AS d LEFT JOIN (
+    SELECT `__trickle_c1`, sum(__trickle_l) AS __trickle_l, sum(__trickle_r) AS __trickle_r
+    FROM (
+      SELECT `__trickle_c1`, 1L AS __trickle_l, 0L AS __trickle_r
+      FROM (
+        SELECT CAST(`__trickle_c1` AS double) AS `__trickle_c1`
+        FROM (
+          SELECT CASE WHEN coalesce(sum(abs(CAST(v AS DOUBLE))), 0) < 9007199254740992 THEN avg(v) ELSE CAST(raise_error('avg() of int numbers that are 2^53 or more in all') AS DOUBLE) END AS m
+          FROM a_after AS a
+          GROUP BY k) AS __trickle_q(`__trickle_c1`))) AS n
+    WHERE EXISTS (
+      SELECT 1
+      FROM changed_rows_1 AS d
+      WHERE d.`__trickle_c1` <=> n.`__trickle_c1`)
+    GROUP BY `__trickle_c1`) AS n ON d.`__trickle_c1` <=> n.`__trickle_c1`)
+WHERE __trickle_weight <> 0;
+
 -- title: on both sides of a set operation
 -- changed: a, b
 SELECT k, avg(v) AS m FROM a GROUP BY k EXCEPT SELECT k, avg(k) FROM b GROUP BY k;
