@@ -28,3 +28,15 @@ def argument_of(blocks: Blocks, call: Call) -> tuple[Span | None, Span | None] |
     if len(values) != 1:
         return None
     return (None if blocks.slice(values[0]).strip() == "*" else values[0]), only
+
+
+def averaged(blocks: Blocks, call: Call) -> tuple[Span, str] | None:
+    """The only argument of an aggregate, DISTINCT or not, and the text behind its brackets; None if it has others."""
+    cursor = blocks.cursor(call.span)
+    cursor.at += 1
+    inside = cursor.inside()
+    _ = inside.take(TokenType.DISTINCT) or inside.take(TokenType.ALL)
+    values = [one.span for one in inside.split()]
+    if len(values) != 1 or blocks.slice(values[0]).strip() == "*":
+        return None
+    return values[0], blocks.text[blocks.tokens[inside.end].end + 1 : call.span.end]

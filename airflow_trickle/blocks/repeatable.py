@@ -33,7 +33,7 @@ _RANKS = frozenset({"rank", "dense_rank", "percent_rank", "cume_dist"})
 
 def calls_of(blocks: Blocks, select: Select) -> list[Call]:
     """The aggregates and window functions of a SELECT."""
-    return list(blocks.calls(*(item.span for item in select.items), select.having, select.qualify))
+    return list(blocks.calls(*(item.span for item in select.items), select.having, select.qualify, select.windows))
 
 
 def why_unrepeatable(blocks: Blocks, select: Select) -> str | None:

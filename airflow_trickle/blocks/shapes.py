@@ -29,6 +29,10 @@ class Span:
     start: int
     end: int
 
+    def holds(self, other: Span) -> bool:
+        """Whether another span lies in this one."""
+        return self.start <= other.start and other.end <= self.end
+
 
 @dataclass(frozen=True, slots=True)
 class TableName:

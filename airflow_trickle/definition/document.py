@@ -13,7 +13,7 @@ from yaml.reader import Reader
 
 from airflow_trickle.definition.limits import TooMuch, check_yaml
 from airflow_trickle.definition.sql_text import Scalar, SqlText
-from airflow_trickle.definition.words import given
+from airflow_trickle.definition.words import given, shortened
 from airflow_trickle.definition.yaml_errors import explain_yaml_error
 from airflow_trickle.errors import Position, Problem
 
@@ -27,6 +27,8 @@ _TIMESTAMP = "tag:yaml.org,2002:timestamp"
 #: Tags whose text is taken as it stands. Dates too: only `start_date` wants one, and reads the text itself.
 _TEXT = {"tag:yaml.org,2002:str", _TIMESTAMP, "tag:yaml.org,2002:value"}
 _READ = {"null", "bool", "int", "float"}
+#: More digits than any number has that means something here.
+_MAX_NUMBER = 40
 
 
 class NotYaml(Exception):
@@ -178,10 +180,15 @@ class Document:
         if kind not in _READ:
             self._complain(node, f"the tag '{node.tag}' is not known here.", "Leave it out.")
             return str(node.value)
+        if len(node.value) > _MAX_NUMBER:
+            # A number of a megabyte takes minutes to read: 1:59:59:… is one, to the base of 60.
+            self._complain(node, f"the number {shortened(node.value)} has too many digits.", "Put a text in quotes.")
+            return None
         try:
             return SafeConstructor().construct_object(node)  # type: ignore[no-untyped-call]
         except (ValueError, LookupError, ConstructorError):
-            self._complain(node, f"'{node.value}' is not {kind}, although its tag says so.", "Leave the tag out.")
+            what = f"'{node.value}' is not {kind}, although its tag says so."
+            self._complain(node, what, "Leave the tag out.")
             return None
 
     def _complain(self, node: Node, message: str, hint: str) -> None:

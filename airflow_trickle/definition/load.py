@@ -9,6 +9,7 @@ from pathlib import Path
 
 from airflow_trickle.definition.document import Document, NotYaml
 from airflow_trickle.definition.limits import read_bytes
+from airflow_trickle.definition.messages import first_problems
 from airflow_trickle.definition.pipeline_file import PipelineFile
 from airflow_trickle.definition.records import PipelineDef, Project
 from airflow_trickle.errors import Position, Problem
@@ -110,7 +111,7 @@ def _read_one(path: Path, root: Path, *, must_be_ours: bool) -> _Read | None:
         return None
     reader = PipelineFile(document, path, root)
     pipeline = reader.read()
-    return label, pipeline, tuple(sorted(reader.problems))
+    return label, pipeline, first_problems(reader.problems, label, reader.untold)
 
 
 def _not_utf8(error: UnicodeDecodeError, label: str) -> Problem:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
@@ -11,8 +11,8 @@ from airflow_trickle.definition.document import Document
 from airflow_trickle.definition.model import DefaultsModel, MaintenanceModel, PipelineModel, TableModel
 from airflow_trickle.definition.source_model import SourceModel
 from airflow_trickle.definition.values import MUST, REFUSED
-from airflow_trickle.definition.words import given, listed, nearest
-from airflow_trickle.errors import Problem
+from airflow_trickle.definition.words import given, listed, nearest, shortened
+from airflow_trickle.errors import Position, Problem
 
 Loc = tuple[str | int, ...]
 
@@ -31,11 +31,23 @@ _ITEMS = {
     "stream_tables": ("a mapping with a query", "Write `query: SELECT …` below the name."),
     "sources": ("a mapping such as {}, {table: namespace.name} or {path: /data/x, format: parquet}", ""),
 }
+#: Nobody reads more of one file at once.
+MOST_PROBLEMS = 200
+
+
+def first_problems(problems: Sequence[Problem], file: str, untold: int) -> tuple[Problem, ...]:
+    """The first problems of a file, and how many more there are; ``untold``: besides those that are given."""
+    told = sorted(problems)
+    more = len(told[MOST_PROBLEMS:]) + untold
+    if not more:
+        return tuple(told)
+    problem = Problem(Position(file, 1, 1), f"the file has {more:,} more problems than are shown.", "Mend these first.")
+    return (problem, *told[:MOST_PROBLEMS])
 
 
 def problems_of(error: ValidationError, document: Document) -> list[tuple[Loc, Problem]]:
-    """Every error, with the part of the data to leave out so that the rest can be read."""
-    found = [(tuple(item["loc"]), item) for item in error.errors(include_url=False)]
+    """Every error, up to a number, with the part of the data to leave out so that the rest can be read."""
+    found = [(tuple(item["loc"]), item) for item in error.errors(include_url=False)[:MOST_PROBLEMS]]
     # One slip, one message: 'pipelin' is not also a missing 'pipeline'.
     meant = {_meant(loc) for loc, item in found if item["type"] == "extra_forbidden"}
     told: list[tuple[Loc, Problem]] = []
@@ -119,7 +131,7 @@ def _unknown_key(loc: Loc, item: Any, document: Document) -> Problem:
         meant = "Between { and } a comma ends a text: put the text before it in quotes. "
     return Problem(
         document.key_position(loc),
-        f"{_where(loc)}unknown key '{key}'.",
+        f"{_where(loc)}unknown key {shortened(key)}.",
         f"{meant}Allowed keys: {listed(allowed)}.",
     )
 

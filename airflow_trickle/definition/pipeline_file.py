@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from airflow_trickle.definition.document import Document
 from airflow_trickle.definition.limits import read_bytes
 from airflow_trickle.definition.maintenance import MaintenanceDef, MaintenancePolicy
-from airflow_trickle.definition.messages import Loc, problems_of
+from airflow_trickle.definition.messages import MOST_PROBLEMS, Loc, problems_of
 from airflow_trickle.definition.model import CALLBACKS, DefaultsModel, PipelineModel, TableModel
 from airflow_trickle.definition.records import (
     CaptureDef,
@@ -45,6 +45,8 @@ class PipelineFile:
     def __init__(self, document: Document, path: Path, root: Path) -> None:
         self.document = document
         self.problems: list[Problem] = list(document.problems)
+        #: How many more there are, of which nobody was told.
+        self.untold = 0
         self._path = path
         self._root = root
         self._unread: list[str] = []
@@ -119,6 +121,9 @@ class PipelineFile:
                 for loc, problem in problems_of(error, self.document):
                     self.problems.append(problem)
                     self._remove(data, loc)
+                if (more := error.error_count() - MOST_PROBLEMS) > 0:
+                    self.untold = more
+                    return None
                 if "pipeline" not in data:
                     self._nameless = True
                     data["pipeline"] = "nameless"

@@ -19,6 +19,7 @@ TABLE_PATTERN = r"^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$"
 PATH_PATTERN = r"^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)+$"
 #: Airflow keeps DAG ids in a column of 250 characters; room is left for what is made of them.
 _LONGEST_PIPELINE = 200
+_LONGEST_SCHEDULE = 1_000
 
 #: Error types of our own: `messages` completes "must" with what was given; "refused" is a whole sentence.
 MUST = "trickle_must"
@@ -135,6 +136,8 @@ def _schedule_of(words: Sequence[str]) -> Callable[[Any], str]:
             refuse("the schedule 'calculated' is for stream tables: it follows those that read them.", hint)
         if not word:
             must(allowed)
+        if len(text) > _LONGEST_SCHEDULE:
+            refuse(f"the schedule {shortened(text)} is not one: it has {len(text):,} characters.", f"Give {allowed}.")
         try:
             return schedules.check_schedule(text)
         except ValueError as error:

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from airflow_trickle.blocks.shapes import NotInBlocks
 from airflow_trickle.engine.choose import LOOKED_AT, PastRefresh, choose
 from airflow_trickle.engine.decide import PARTED_ANEW, Decision
-from airflow_trickle.engine.delta.context import LINES_FAIL
 from airflow_trickle.engine.differential import ChangeFinder
-from airflow_trickle.engine.failures import fails_inside_spark, fails_on_rows, first_lines
+from airflow_trickle.engine.failures import cause_of, fails_inside_spark, fails_on_rows, first_lines
 from airflow_trickle.engine.full import Difference, difference, netted, shaped
 from airflow_trickle.engine.kept import Kept, noted_of, report, superfluous, valid
 from airflow_trickle.engine.kept import written as kept_states
@@ -251,7 +250,8 @@ def _beside_the_query(error: Exception) -> str | None:
     """Why the change could not be computed, if the query itself may well run."""
     if fails_on_rows(error):
         # Rows of before meet rows of after on the way.
-        return "computing the change failed on rows that the query itself may not have"
+        told = first_lines(str(cause_of(error)), 1)[:200]
+        return f"computing the change failed on rows that the query itself may not have ({told})"
     if fails_inside_spark(error):
         return f"Spark could not compute the change ({first_lines(str(error), 1)[:200]})"
     return None
@@ -268,10 +268,11 @@ def _found(work: Work, inputs: dict[str, ChangedInput]) -> _Found:
     try:
         return _find(work, ChangeFinder(work.session, step, inputs, work.target, work.held, work.views, kept))
     except Exception as error:
-        # Spark's planner may stumble over what stands for a part of the query, though it takes the query itself.
-        if kept is None or not (LINES_FAIL in str(error) or fails_inside_spark(error)):
+        # What is kept may not add up, or hold no answer (a sum that does not fit); and Spark's planner may stumble over
+        # what stands for a part of the query, though it takes the query itself. What fails by itself fails again.
+        if kept is None or not (fails_on_rows(error) or fails_inside_spark(error)):
             raise
-        log.warning("%s: what is kept beside it cannot be used, so it is left: %s", step.name, error)
+        log.warning("%s: its change could not be computed by its auxiliary state: %s", step.name, error)
         finder = ChangeFinder(work.session, step, inputs, work.target, work.held, work.views)
         # What fails now would fail again with the next refresh.
         finder.tallies.wanted = finder.parts.wanted = False

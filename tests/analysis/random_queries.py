@@ -152,6 +152,7 @@ class _Maker:
             (3, lambda: "count(*)"),
             (4, lambda: f"{self._any('sum', 'max', 'min')}({y})"),
             (1, lambda: f"count(DISTINCT {y})"),
+            (1, lambda: f"CAST(2 * avg({self._any('', 'DISTINCT ')}{y}) AS INT)"),
             (1, lambda: f"count(*) FILTER (WHERE {self._condition(depth, (alias,), (), names)})"),
             (1, lambda: f"CAST(@ANY({y} > 0) AS INT)"),
             (1, lambda: f"CAST(@ANY({y} > 0) = true AS INT)"),
@@ -174,7 +175,7 @@ class _Maker:
         order = f"ORDER BY {x} NULLS FIRST, {y} NULLS FIRST"
         part = self._any("", f"PARTITION BY {x} ", f"PARTITION BY {y} ")
         ranked = f"{self._any('row_number()', 'rank()', f'sum({y})', 'count(*)')} OVER ({part}{order})"
-        whole = f"{self._any(f'sum({y})', 'count(*)', f'max({y})')} OVER (PARTITION BY {x})"
+        whole = f"{self._any(f'sum({y})', 'count(*)', f'max({y})', f'avg({y})')} OVER (PARTITION BY {x})"
         qualify = f"{ranked} {self._any('=', '>', '<')} {self._any('1', '2')}"
         both = f"SELECT {x} AS x, {y} AS y FROM {source} QUALIFY {qualify}"
 
@@ -183,7 +184,7 @@ class _Maker:
 
         return self._one_of(
             (2, lambda: f"SELECT {x} AS x, {ranked} AS y FROM {source}"),
-            (1, lambda: f"SELECT {y} AS x, {whole} AS y FROM {source}"),
+            (1, lambda: f"SELECT {y} AS x, CAST({whole} AS INT) AS y FROM {source}"),
             (1, lambda: f"SELECT {x} AS x, sum({y}) OVER w AS y FROM {source} WINDOW w AS (PARTITION BY {x})"),
             (1, lambda: f"SELECT {x} AS x, count(*) OVER (PARTITION BY {asking()}) AS y FROM {source}"),
             (2, lambda: both),
@@ -382,5 +383,7 @@ class _Maker:
         """A subquery of at most one row."""
         source, alias = self._relation(depth - 1, names)
         where = f" WHERE {self._condition(depth - 1, (alias,), seen, names)}" if seen or self._chance(40) else ""
-        made = self._any("count(*)", f"max({alias}.x)", f"min({alias}.y)", f"sum({alias}.x)", "DISTINCT 1")
+        made = self._any(
+            "count(*)", f"max({alias}.x)", f"min({alias}.y)", f"sum({alias}.x)", "DISTINCT 1", f"avg({alias}.y)"
+        )
         return f"(SELECT {made} FROM {source}{where})"

@@ -45,11 +45,11 @@ stream_tables:
     refresh_mode: DIFFERENTIAL
     query: |
       SELECT a.customer, a.m + 1 AS m
-      FROM (SELECT customer, avg(amount) AS m FROM orders GROUP BY customer) a
+      FROM (SELECT customer, avg(amount / 3D) AS m FROM orders GROUP BY customer) a
   maybe:
     query: |
       SELECT a.customer, a.m + 1 AS m
-      FROM (SELECT customer, avg(amount) AS m FROM orders GROUP BY customer) a
+      FROM (SELECT customer, avg(amount / 3D) AS m FROM orders GROUP BY customer) a
   good:
     query: SELECT customer, sum(amount) AS amount FROM orders GROUP BY customer
   better:
@@ -118,8 +118,8 @@ def test_every_problem_of_every_table_is_told_with_its_place(shop: Shell, spark_
 
     assert (outcome.code, outcome.out) == (1, "")
     assert outcome.err.splitlines() == [
-        "note: dags/shop.yaml:37:13: stream table 'maybe' is computed in full by every refresh, because avg() of int "
-        "numbers, which Spark adds up as doubles, inside a query may come out otherwise each time.",
+        "note: dags/shop.yaml:37:13: stream table 'maybe' is computed in full by every refresh, because avg() of "
+        "floating-point numbers inside a query may come out otherwise each time.",
         next(line for line in outcome.err.splitlines() if "unknown key 'quary'" in line),
         "error: dags/in_a_file.sql:3:3: stream table 'in_a_file': Spark does not accept its query: "
         "[UNRESOLVED_ROUTINE] Cannot resolve routine `cuont` on search path [`system`.`builtin`, `system`.`session`, "
@@ -144,8 +144,8 @@ def test_every_problem_of_every_table_is_told_with_its_place(shop: Shell, spark_
         "reserved. Give it another name with AS.",
         "error: dags/shop.yaml:26:3: stream table 'parted': partition_by: its result has no column 'dya'. It has: id, "
         "customer. Name one of these, or change partition_by.",
-        "error: dags/shop.yaml:33:13: stream table 'averages' cannot be refreshed from changes, because avg() of int "
-        "numbers, which Spark adds up as doubles, inside a query may come out otherwise each time. Set "
+        "error: dags/shop.yaml:33:13: stream table 'averages' cannot be refreshed from changes, because avg() of "
+        "floating-point numbers inside a query may come out otherwise each time. Set "
         "refresh_mode: AUTO to have it recomputed in full when needed.",
         "error: dags/shop.yaml:43:3: stream table 'taken': Table default.taken exists in the catalog and was not made "
         "by airflow-trickle; it is left alone. Give the stream table another name or namespace, or drop that table.",

@@ -58,6 +58,20 @@ BAD: dict[str, tuple[str, str]] = {
     ),
     "many casts": (pipeline(f"SELECT a{'::INT' * 5_000} AS x FROM t"), "more than 300 '::'"),
     "many NOTs": (pipeline(f"SELECT {'NOT ' * 20_000}true AS x FROM t"), "nested too deep"),
+    "a number to the base of 60": (
+        pipeline("SELECT id FROM t") + "x: " + ":".join(["59"] * 200_000),
+        "too many digits",
+    ),
+    "a number of a megabyte": (
+        pipeline("SELECT id FROM t") + "max_fixpoint_iterations: 0x" + "f" * 1_000_000,
+        "has too many digits",
+    ),
+    "a long schedule": (pipeline("SELECT id FROM t") + f"schedule: {'1h' * 200_000}", "is not one: it has 400,000"),
+    "many wrong keys": (
+        pipeline("SELECT id FROM t") + "".join(f"k{n}: &a{n} v\n" for n in range(20_000)),
+        "the file has 19,800 more problems than are shown",
+    ),
+    "many keys twice": (pipeline("SELECT id FROM t") + "tags: []\n" * 5_000, "the file has 4,799 more problems"),
     "a long query": (pipeline("SELECT " + ", ".join(f"id AS c{n}" for n in range(90_000)) + " FROM t"), "may have"),
 }
 

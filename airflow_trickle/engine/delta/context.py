@@ -127,6 +127,14 @@ Scope = Mapping[str, Views]
 
 
 @dataclass(frozen=True)
+class Guard:
+    """What stands before and behind a call of an aggregate, so that it fails where it might round."""
+
+    before: str
+    behind: str
+
+
+@dataclass(frozen=True)
 class _Reading:
     """How a text is rewritten: which state it reads, what it sees, and which rows are enough."""
 
@@ -137,7 +145,7 @@ class _Reading:
     known: frozenset[str] = frozenset()
 
 
-#: How a failure begins that comes from what is kept, not from the query: it is then computed without.
+#: How a message begins that tells of what is kept, not of the query. The change is then computed without it.
 LINES_FAIL = "Kept lines:"
 
 
@@ -230,6 +238,10 @@ class Context:
     moved: dict[Span, str | None] = field(default_factory=dict)
     #: Whether state is made and no change is computed: nothing has changed.
     building: bool = False
+    #: By the span of a call inside a query: what makes it exact, see `averages`; None where nothing may be added.
+    guards: dict[Span, Guard] | None = field(default_factory=dict)
+    #: By the span of a column without an alias that has a guard: what Spark calls it without.
+    names: dict[Span, str] = field(default_factory=dict)
 
     def views_of(self, name: TableName, scope: Scope) -> Views:
         """The states of the table or CTE that stands at a place."""
@@ -261,10 +273,19 @@ class Context:
 
     def _edited(self, span: Span, edits: Iterator[tuple[Span, str]]) -> str:
         text, at = [], span.start
-        for part, replacement in sorted(edits, key=lambda edit: edit[0].start):
+        replaced = list(edits)
+        # What is put at the end of a call stands before what is put at the end of a column.
+        for part, replacement in sorted([*self._guarded(span, replaced), *replaced], key=lambda edit: edit[0].start):
             text += [self.blocks.text[at : part.start], replacement]
             at = part.end
         return "".join([*text, self.blocks.text[at : span.end]])
+
+    def _guarded(self, span: Span, replaced: list[tuple[Span, str]]) -> Iterator[tuple[Span, str]]:
+        """The guards of the calls in a text, other than those whose text is replaced as a whole."""
+        for call, guard in (self.guards or {}).items():
+            if span.holds(call) and not any(part.holds(call) for part, _ in replaced):
+                yield Span(call.start, call.start), guard.before
+                yield Span(call.end, call.end), guard.behind
 
     def _body_edits(self, body: Body, reading: _Reading) -> Iterator[tuple[Span, str]]:
         if isinstance(body, Query):
@@ -280,6 +301,9 @@ class Context:
                     name = self._named(item.relation, reading)
                     yield item.relation.span, name if item.alias else f"{name} {self.alias_of(item)}"
             yield from self._in_expressions(expressions(body), reading)
+            for shown in body.items:
+                if shown.span in self.names:
+                    yield Span(shown.span.end, shown.span.end), f" AS {quote(self.names[shown.span])}"
 
     def _named(self, table: TableName, reading: _Reading) -> str:
         name = self.views_of(table, reading.scope).name(reading.version)

@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 
 from airflow_trickle.algebra.nodes import JoinKind
 from airflow_trickle.blocks import repeatable
-from airflow_trickle.blocks.aggregates import argument_of
 from airflow_trickle.blocks.bare_words import bare_words
 from airflow_trickle.blocks.check import expressions, selects
 from airflow_trickle.blocks.expressions import (
@@ -30,9 +29,9 @@ from airflow_trickle.blocks.expressions import (
 )
 from airflow_trickle.blocks.refusals import not_found_again, refuse_hidden_group_keys
 from airflow_trickle.blocks.shapes import Body, Call, Derived, Item, NotInBlocks, Query, Select, SetOperation, Span
+from airflow_trickle.engine.delta.averages import guard_averages, why_rounded
 from airflow_trickle.engine.delta.context import (
     Change,
-    Column,
     Context,
     Published,
     Scope,
@@ -46,12 +45,9 @@ from airflow_trickle.engine.delta.keys import key_name, key_texts, published_amo
 from airflow_trickle.engine.delta.merging import Merging, merge_of
 from airflow_trickle.engine.delta.selects import Block
 from airflow_trickle.engine.delta.tally import tally_of
-from airflow_trickle.engine.delta.tally_parts import WHOLE
 from airflow_trickle.engine.delta.terms import Term, all_of
 from airflow_trickle.identifiers import fold, quote, unquote
 
-#: Whole numbers of which no sum of doubles is ever rounded.
-_SMALL_NUMBERS = frozenset({"tinyint", "smallint"})
 _FLOATS = ("float", "double")
 
 
@@ -158,53 +154,32 @@ def why_inexact(block: Block) -> str | None:
     why = repeatable.why_unrepeatable(block.context.blocks, block.select)
     if why is not None:
         return why
-    calls = calls_of(block.context, block.select)
-    grouped = is_grouped(block.select, calls)
-    sums = _sums(block.context, block.select)
-    for over in (False, True):
-        # A window over groups has aggregates inside of its own, and is understood behind GROUP BY only.
-        some = [call for call in sums if (grouped and _is_window(call)) is over]
-        spans = [call.span if over else without_over(block.context.blocks, call) for call in some]
-        for call, column in zip(some, _columns_of(block, spans, over_groups=over), strict=True):
-            why = _why_rounded(block, call, over_groups=over) if column.type in _FLOATS else None
+    for over_groups, sums in _sums_by_place(block):
+        spans = [call.span if over_groups else without_over(block.context.blocks, call) for call in sums]
+        for call, column in zip(sums, block.columns_of(spans, over_groups=over_groups), strict=True):
+            why = why_rounded(block, call, over_groups=over_groups) if column.type in _FLOATS else None
             if why is not None:
                 return why
     return None
 
 
+def _guard(block: Block) -> None:
+    """Has averages of whole numbers fail where they might round."""
+    for over_groups, sums in _sums_by_place(block):
+        guard_averages(block, sums, over_groups=over_groups)
+
+
+def _sums_by_place(block: Block) -> Iterator[tuple[bool, list[Call]]]:
+    """The sums and averages of a block over its rows, and those over its groups."""
+    sums = _sums(block.context, block.select)
+    grouped = is_grouped(block.select, calls_of(block.context, block.select))
+    for over_groups in (False, True):
+        # A window over groups has aggregates inside of its own, and is understood behind GROUP BY only.
+        yield over_groups, [call for call in sums if (grouped and _is_window(call)) is over_groups]
+
+
 def _is_window(call: Call) -> bool:
     return call.over is not None or call.window is not None
-
-
-def _columns_of(block: Block, spans: list[Span], *, over_groups: bool) -> list[Column]:
-    """The types of some expressions over the rows of a block, or over its groups."""
-    if not spans:
-        return []
-    context, everything = block.context, all_of(block.count, Version.NEW)
-    texts = [context.expression(span, Version.NEW, block.scope) for span in spans]
-    if over_groups:
-        # With the columns of the text, which GROUP BY may name by alias or position.
-        texts = [*block.items(everything), *texts]
-    # Without WHERE, which may name columns of a query around this one.
-    sql = block.sql(everything, columns=", ".join(texts), grouped=over_groups, filtered=False)
-    return context.bench.columns(sql)[-len(spans) :]
-
-
-def _why_rounded(block: Block, call: Call, *, over_groups: bool) -> str | None:
-    """Why an aggregate that answers a floating-point number may round otherwise when rows come in another order.
-
-    Spark averages whole numbers by adding up doubles, which are exact up to 2^53: of SMALLINT that is more rows than
-    anybody has, of INT it may be four million.
-    """
-    found = argument_of(block.context.blocks, call) if call.name in ("avg", "mean") and not over_groups else None
-    if found is None or found[0] is None:
-        return f"{call.name}() of floating-point numbers"
-    (column,) = _columns_of(block, [found[0]], over_groups=False)
-    if column.type in _SMALL_NUMBERS:
-        return None
-    if column.type in WHOLE:
-        return f"{call.name}() of {column.type} numbers, which Spark adds up as doubles,"
-    return f"{call.name}() of floating-point numbers"
 
 
 def require_exact(context: Context, query: Query, scope: Scope) -> None:
@@ -220,6 +195,7 @@ def require_exact(context: Context, query: Query, scope: Scope) -> None:
     for select, seen in _scoped(context, query, scope):
         block = Block(context, select, seen, {})
         require_columns(block)
+        _guard(block)
         repeatable.refuse(why_inexact(block), select)
 
 
@@ -307,6 +283,9 @@ def change_of_groups(block: Block, published: Published | None) -> Change | None
     touched = Touched((), ()) if everything else touched_by(block)
     shown = published is not None and all(at is not None for at in touched.shown) and _one_by_one(block, published)
     inexact = why_inexact(block)
+    if inexact is not None and not shown and (touched.keys or published is None):
+        _guard(block)
+        inexact = why_inexact(block)
     if published is not None and not everything and _is_plain(block):
         found = _added_to(block, terms, touched, published, shown=shown, exact=inexact is None)
         if found is not None:

@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from airflow_trickle.algebra.nodes import JoinKind
@@ -16,10 +16,10 @@ from airflow_trickle.blocks.equalities import equalities
 from airflow_trickle.blocks.expressions import probe_of
 from airflow_trickle.blocks.refusals import refuse_stars_in_calls, star_in_calls, star_in_rows
 from airflow_trickle.blocks.shapes import Derived, Item, NotInBlocks, Query, Select, Span, Subquery, SubqueryKind
-from airflow_trickle.engine.delta.context import Context, Lookup, Scope, Version, Views
+from airflow_trickle.engine.delta.context import Column, Context, Lookup, Scope, Version, Views
 from airflow_trickle.engine.delta.joins import Joins
 from airflow_trickle.engine.delta.narrowing import Narrowing
-from airflow_trickle.engine.delta.terms import Term, uniform
+from airflow_trickle.engine.delta.terms import Term, all_of, uniform
 from airflow_trickle.engine.zset import RESERVED, WEIGHT
 from airflow_trickle.identifiers import fold, parse_alias, quote, split_dotted, unquote
 
@@ -161,6 +161,22 @@ class Block:
             parts += self._behind_where(term)
         return " ".join(parts)
 
+    def columns_of(self, spans: Sequence[Span], *, over_groups: bool) -> list[Column]:
+        """The names and types of some expressions over the rows of the block, or over its groups."""
+        if not spans:
+            return []
+        return self.context.bench.columns(self.columns_sql(spans, over_groups=over_groups))[-len(spans) :]
+
+    def columns_sql(self, spans: Sequence[Span], *, over_groups: bool) -> str:
+        """A query whose last columns are some expressions over the rows of the block, or over its groups."""
+        everything = all_of(self.count, Version.NEW)
+        texts = [self.context.expression(span, Version.NEW, self.scope) for span in spans]
+        if over_groups:
+            # With the columns of the text, which GROUP BY may name by alias or position.
+            texts = [*self.items(everything), *texts]
+        # Without WHERE, which may name columns of a query around this one.
+        return self.sql(everything, columns=", ".join(texts), grouped=over_groups, filtered=False)
+
     def items(self, term: Term) -> list[str]:
         """The columns of the text as one term reads them."""
         return [self._item(item, term) for item in self.select.items]
@@ -185,7 +201,9 @@ class Block:
                 return f"{text} EXCEPT ({WEIGHT})"
             at = item.star_except - item.span.start
             return f"{text[:at]}, {WEIGHT}{text[at:]}"
-        return text if item.alias is None else f"{text} AS {item.alias}"
+        named = self.context.names.get(item.span)
+        alias = quote(named) if item.alias is None and named is not None else item.alias
+        return text if alias is None else f"{text} AS {alias}"
 
     def _shows_weight(self, qualifier: str, term: Term) -> bool:
         """Whether a star would show the weight of the changed rows."""

@@ -16,7 +16,7 @@ def parted(change: World) -> tuple[World | None, World, World | None]:
     coming: dict[str, Views] = {}
     for name, views in change.tables.items():
         going[name], between[name], coming[name] = _parted(change.bench, views)  # type: ignore[arg-type]
-    first, middle, last = (World(change.bench, tables) for tables in (going, between, coming))
+    first, middle, last = (World(change.bench, tables, change.from_before) for tables in (going, between, coming))
     return (first if first.changed else None), middle, (last if last.changed else None)
 
 

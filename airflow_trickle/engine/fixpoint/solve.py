@@ -265,9 +265,12 @@ class Solver:
         changed = changed_inputs(self.run.lake, self.inputs, frontier)
         bench = self._bench(sum(one.rows for one in changed.values()))
         before = World(
-            bench, {name: states_of(self.session, bench, one, self._opened) for name, one in changed.items()}
+            bench,
+            {name: states_of(self.session, bench, one, self._opened) for name, one in changed.items()},
+            from_before=True,
         )
-        now = World(bench, {name: Views(v.new, v.new, None, types=v.types) for name, v in before.tables.items()})
+        unchanged = {name: Views(v.new, v.new, None, types=v.types) for name, v in before.tables.items()}
+        now = World(bench, unchanged, from_before=True)
         lines = {key: one.members[key] for one in kept.values() for key in one.members}
         if self.system.counted:
             return self._counted_from_before(bench, before, now, kept, lines)

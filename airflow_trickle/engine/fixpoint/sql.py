@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from airflow_trickle.blocks.check import table_names
 from airflow_trickle.blocks.equalities import column_of
 from airflow_trickle.blocks.parse import Blocks
-from airflow_trickle.blocks.shapes import CteBlock, Derived, Query, Select, SetOperation
-from airflow_trickle.engine.delta.context import Column, Context, InputViews, Scope, Version, Views, Workbench, numbered
+from airflow_trickle.blocks.repeatable import inner_queries
+from airflow_trickle.blocks.shapes import CteBlock, Derived, Query, Select, SetOperation, Span
+from airflow_trickle.engine.delta.context import (
+    Column,
+    Context,
+    Guard,
+    InputViews,
+    Scope,
+    Version,
+    Views,
+    Workbench,
+    numbered,
+)
+from airflow_trickle.engine.delta.groups import require_exact
 from airflow_trickle.engine.delta.program import change_inside, cte_views, derived_changes
 from airflow_trickle.engine.delta.selects import Block
 from airflow_trickle.engine.delta.terms import Term, all_of
@@ -25,7 +37,12 @@ class World:
     bench: Workbench
     #: By identifier.
     tables: Mapping[str, Views]
+    #: Whether rows are compared with those of an earlier refresh: then queries inside of rules must come out as then.
+    from_before: bool = False
     _ctes: dict[tuple[int, int], Views] = field(default_factory=dict)
+    _exact: set[tuple[int, int]] = field(default_factory=set)
+    _guards: dict[int, dict[Span, Guard]] = field(default_factory=dict)
+    _names: dict[int, dict[Span, str]] = field(default_factory=dict)
 
     @property
     def changed(self) -> bool:
@@ -36,8 +53,25 @@ class World:
         """The states of a CTE over these tables."""
         at = (id(text.blocks), cte.query.span.start)
         if at not in self._ctes:
+            self.require_exact(text, (cte.query,), context, scope)
             self._ctes[at] = cte_views(context, cte, scope)
         return self._ctes[at]
+
+    def require_exact(self, text: Text, queries: Iterable[Query], context: Context, scope: Scope) -> None:
+        """Refuses queries inside of a rule that may come out otherwise than at an earlier refresh."""
+        for query in queries if self.from_before else ():
+            at = (id(text.blocks), query.span.start)
+            if at not in self._exact:
+                require_exact(context, query, scope)
+                self._exact.add(at)
+
+    def context(self, text: Text, tables: Mapping[int, InputViews], known: Mapping[int, Views]) -> Context:
+        """A text over these tables; what makes its averages exact is shared by all that is made of it."""
+        if not self.from_before:
+            return Context(text.blocks, tables, self.bench, known=known, guards=None)
+        at = id(text.blocks)
+        guards, names = self._guards.setdefault(at, {}), self._names.setdefault(at, {})
+        return Context(text.blocks, tables, self.bench, known=known, guards=guards, names=names)
 
 
 @dataclass(frozen=True)
@@ -57,6 +91,7 @@ class RuleSql:
         """All rows that the rule gives, as everything is after."""
         if self.rule.outside is not None:
             context, scope = self._context()
+            self.world.require_exact(self.rule.text, (self.rule.outside,), context, scope)
             return self._wrapped(context.render(self.rule.outside, Version.NEW, scope), weighted=False)
         block = self.block()
         return self._shown(block, all_of(block.count, Version.NEW))
@@ -97,6 +132,7 @@ class RuleSql:
         """The SELECT of the rule over these states."""
         context, scope = self._context()
         select = self._select
+        self.world.require_exact(self.rule.text, inner_queries(context.blocks, select), context, scope)
         return Block(context, select, scope, derived_changes(context, select, scope))
 
     @property
@@ -119,7 +155,7 @@ class RuleSql:
         # Recursive CTEs inside of the text stand for members too.
         mine = f"{text.step.identifier}#"
         known = {int(key.removeprefix(mine)): views for key, views in self.members.items() if key.startswith(mine)}
-        context = Context(text.blocks, tables, self.world.bench, known=known)
+        context = self.world.context(text, tables, known)
         scope: dict[str, Views] = {}
         needed = self._needed_names()
         for name, what in self.rule.names.items():

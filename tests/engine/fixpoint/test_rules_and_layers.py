@@ -148,3 +148,20 @@ def test_recursion_is_found_wherever_it_stands(world: World, query: str) -> None
     assert graph.rows("t") == [(1,), (2,), (3,)]
     graph.set(edges=[(1, 2), (7, 8), (2, 7)])
     assert graph.rows("t") == [(1,), (2,), (7,), (8,)]
+
+
+ABOVE = (
+    "SELECT node FROM start UNION SELECT e.dst FROM reach AS r JOIN edges AS e ON e.src = r.node "
+    "WHERE e.dst > (SELECT avg({0}) FROM blocked)"
+)
+
+
+@pytest.mark.parametrize("what", ["node", "node / 3D"], ids=["of integers", "of doubles"])
+def test_what_a_rule_asks_must_come_out_as_it_did_before(world: World, what: str) -> None:
+    graph = Graph(world, {"reach": ABOVE.format(what)})
+    graph.set(start=[(1,)], edges=[(1, 2), (2, 3), (1, 9)], blocked=[(1,), (2,)])
+    world.append("edges", {"src": 9, "dst": 7})
+    result = world.tick()["reach"]
+    assert graph.rows("reach") == [(1,), (2,), (3,), (7,), (9,)]
+    doubtful = "avg() of floating-point numbers inside a query may come out otherwise each time"
+    assert (doubtful in result.reason) == (what != "node")

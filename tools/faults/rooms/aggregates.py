@@ -13,6 +13,38 @@ _DELTA = Room(
 
 AGGREGATES: tuple[Fault, ...] = (
     _DELTA.fault(
+        "averages-without-a-guard",
+        "averages of integers inside a query are taken for exact, however large their values are",
+        "averages.py",
+        "{tuning().exact_double_limit} THEN ",
+        "{tuning().exact_double_limit} OR true THEN ",
+        tests=("tests/engine/delta/test_averages.py",),
+    ),
+    _DELTA.fault(
+        "a-guard-of-plain-values",
+        "what guards an average adds up its values with their signs",
+        "averages.py",
+        "sum(abs(CAST(",
+        "sum((CAST(",
+        tests=("tests/engine/delta/test_averages.py",),
+    ),
+    _DELTA.fault(
+        "a-guard-above-its-limit",
+        "an average is still taken for exact where its values are exactly 2^53 in all",
+        "averages.py",
+        ", 0) < {tuning()",
+        ", 0) <= {tuning()",
+        tests=("tests/engine/delta/test_averages.py",),
+    ),
+    _DELTA.fault(
+        "a-guard-without-its-filter",
+        "what guards an average counts the rows that its FILTER leaves out",
+        "averages.py",
+        "AS DOUBLE))){rest}",
+        "AS DOUBLE)))",
+        tests=("tests/engine/delta/test_averages.py",),
+    ),
+    _DELTA.fault(
         "only-the-first-term-touches-groups",
         "groups are recomputed only for the keys that the first changed input touches",
         "groups.py",

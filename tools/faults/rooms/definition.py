@@ -32,6 +32,22 @@ DEFINITION: tuple[Fault, ...] = (
         tests=("tests/definition/test_documents.py",),
     ),
     _DEFINITION.fault(
+        "numbers-of-any-length",
+        "a number of a megabyte is read, digit by digit",
+        "document.py",
+        "if len(node.value) > _MAX_NUMBER:",
+        "if len(node.value) < 0:",
+        tests=("tests/definition/test_limits.py",),
+    ),
+    _DEFINITION.fault(
+        "every-problem-is-told",
+        "a file with thousands of wrong keys is told key by key",
+        "messages.py",
+        "(include_url=False)[:MOST_PROBLEMS]",
+        "(include_url=False)",
+        tests=("tests/definition/test_limits.py",),
+    ),
+    _DEFINITION.fault(
         "key-given-twice-accepted",
         "of a key that is given twice the second one wins silently",
         "document.py",

@@ -65,7 +65,12 @@ SELECT v, row_number() OVER (PARTITION BY k ORDER BY v) AS r FROM a;
 SELECT k, v FROM (SELECT k, v, row_number() OVER (PARTITION BY k ORDER BY v) AS rn FROM a) AS x WHERE rn = 1;
 -- expect refused: row_number() over rows that tie in its ORDER BY inside a query may come out otherwise each time
 
--- title: an average of totals over groups inside a query
--- changed: a
-SELECT x.m FROM (SELECT k, avg(sum(v)) OVER () AS m FROM a GROUP BY k) AS x;
--- expect refused: avg() of floating-point numbers inside a query may come out otherwise each time
+-- title: an average of totals of doubles over groups inside a query
+-- changed: f
+SELECT x.m FROM (SELECT k, avg(sum(d)) OVER () AS m FROM f GROUP BY k) AS x;
+-- expect refused: sum() of floating-point numbers inside a query may come out otherwise each time
+
+-- title: a sum of doubles in the ORDER BY of a named window
+-- changed: f
+SELECT x.k, x.r FROM (SELECT k, rank() OVER w AS r FROM f GROUP BY k WINDOW w AS (ORDER BY sum(d))) AS x;
+-- expect refused: sum() of floating-point numbers inside a query may come out otherwise each time
