@@ -312,6 +312,7 @@ def test_columns_are_told_by_their_ids_and_widened(catalog: SqlCatalog) -> None:
         update.rename_column("v", "w")
         update.update_column("k", LongType())
         update.update_column("m", DecimalType(12, 2))
+    with table.update_schema() as update:
         update.add_column("v", StringType())
     table = table.refresh()
     before = current(table)
@@ -327,7 +328,7 @@ def test_nested_columns_are_left_to_spark(catalog: SqlCatalog) -> None:
     for kind in (ListType(7, LongType(), False), StructType(NestedField(7, "x", LongType(), required=False))):
         schema = Schema(NestedField(1, "k", LongType(), required=False), NestedField(2, "s", kind, required=False))
         table = catalog.create_table(f"default.t{type(kind).__name__}", schema)
-        table.append(pa.Table.from_pylist([{"k": 1}, {"k": 2}], schema=schema_to_pyarrow(schema)))
+        table.append(pa.Table.from_pylist([{"k": 1}, {"k": 2}], schema=schema_to_pyarrow(table.schema())))
         before = current(table)
         table.delete("k = 2")
         assert netted(table, before) is None
