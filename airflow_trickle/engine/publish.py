@@ -14,6 +14,7 @@ from airflow_trickle.engine.failures import cause_of, fails_inside_spark, fails_
 from airflow_trickle.engine.full import Difference, difference, netted, shaped
 from airflow_trickle.engine.kept import Kept, noted_of, report, superfluous, valid
 from airflow_trickle.engine.kept import written as kept_states
+from airflow_trickle.engine.net_inputs import NET_PACE, with_net_changes
 from airflow_trickle.engine.outcome import Outcome, Unneeded
 from airflow_trickle.engine.phases import Phase
 from airflow_trickle.engine.record import Refresh, outcome_of, summary_of
@@ -34,9 +35,12 @@ from airflow_trickle.lakehouse.leases import Lease, check
 from airflow_trickle.lakehouse.snapshots import schema_of
 from airflow_trickle.lakehouse.state import read_history
 from airflow_trickle.plan.chance import columns_in_doubt
-from airflow_trickle.results import Choice, Mode, PartState, Status, TableResult
+from airflow_trickle.results import Choice, ChoiceCode, Mode, PartState, Status, TableResult
 
 log = logging.getLogger("airflow_trickle")
+
+#: To find what came and went in rewritten files may take this share of a full refresh, which may be chosen after all.
+_NETTING_SHARE = 0.25
 
 
 @dataclass(frozen=True)
@@ -206,7 +210,7 @@ def _from_changes(work: Work) -> tuple[_Way, _Found | None]:
     asked = step.requested_mode == Mode.DIFFERENTIAL.value
     with run.phases.phase(Phase.PIN):
         inputs = changed_inputs(run.lake, work.inputs, published.frontier)
-        choice = None if asked else _chosen(work, inputs)
+        inputs, choice = _chosen(work, inputs, asked=asked)
     why = choice.why if choice is not None and choice.full else None
     if why is None and not work.same_schema:
         why = "the columns of its result are others now"
@@ -257,10 +261,23 @@ def _beside_the_query(error: Exception) -> str | None:
     return None
 
 
-def _chosen(work: Work, inputs: dict[str, ChangedInput]) -> Choice:
-    past = read_history(work.run.lake, identifier=work.run.step.identifier, limit=LOOKED_AT)
-    workload = workload_of(inputs, work.run.step, _kept_before(work))
-    return choose(workload, [PastRefresh.of(row) for row in past])
+def _chosen(
+    work: Work, inputs: dict[str, ChangedInput], *, asked: bool
+) -> tuple[dict[str, ChangedInput], Choice | None]:
+    """What AUTO takes, or None if changes are asked for, and the inputs with what was read of their changes.
+
+    Rewritten files are netted first, unless that alone would take long against a full refresh.
+    """
+    if asked:
+        return with_net_changes(inputs), None
+    history = read_history(work.run.lake, identifier=work.run.step.identifier, limit=LOOKED_AT)
+    past, kept = [PastRefresh.of(row) for row in history], _kept_before(work)
+    choice = choose(workload_of(inputs, work.run.step, kept), past)
+    if choice.code is ChoiceCode.SMALL_INPUTS:
+        return inputs, choice
+    most = int(choice.in_full * NET_PACE * _NETTING_SHARE) if choice.full and choice.in_full else None
+    net = with_net_changes(inputs, most)
+    return net, choice if net is inputs else choose(workload_of(net, work.run.step, kept), past)
 
 
 def _found(work: Work, inputs: dict[str, ChangedInput]) -> _Found:
