@@ -26,6 +26,7 @@ _NAMED = (
     (re.compile(r"a part before"), "part_before"),
     (re.compile(r"a part after|a part by its state"), "part_after"),
     (re.compile(r"the change of (\S+)"), "{}_changes"),
+    (re.compile(r"the keys with another answer"), "answers"),
     (re.compile(r"the keys\b.*"), "keys"),
     (re.compile(r"what the changed rows add to each (?:group|key)\b.*"), "gains"),
     (re.compile(r"the changed values of a subquery"), "changed_values"),

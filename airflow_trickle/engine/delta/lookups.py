@@ -11,6 +11,7 @@ their key came into T or went out of it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from airflow_trickle.algebra.nodes import JoinKind
@@ -21,19 +22,22 @@ from airflow_trickle.blocks.expressions import conjuncts, folded, has_generator,
 from airflow_trickle.blocks.nameless import has_no_names
 from airflow_trickle.blocks.refusals import star_in_calls
 from airflow_trickle.blocks.shapes import Call, FromItem, Query, Select, Span, Subquery, SubqueryKind, TableName
-from airflow_trickle.engine.delta.context import LINES_FAIL, Context, Lookup, Scope, Version
+from airflow_trickle.engine.delta.answers import AFTER, BEFORE
+from airflow_trickle.engine.delta.context import LINES_FAIL, Context, Lookup, Scope, Tallies, Version
 from airflow_trickle.engine.delta.groups import calls_of
 from airflow_trickle.engine.delta.keys import key_name
 from airflow_trickle.engine.delta.narrowing import Relations, is_plain
 from airflow_trickle.engine.delta.ranges import RangesOfFiles
 from airflow_trickle.engine.delta.selects import Block
 from airflow_trickle.engine.delta.tally import Tally
-from airflow_trickle.engine.delta.tally_parts import Part, part_of, typed
+from airflow_trickle.engine.delta.tally_parts import WHOLE, Part, part_of, typed
 from airflow_trickle.engine.delta.terms import all_of
 from airflow_trickle.engine.zset import RESERVED
 from airflow_trickle.identifiers import fold, parse_alias, quote
 
 _ROWS = f"{RESERVED}n"
+#: Types of answers that come to this process and go back as they are.
+_CARRIED = frozenset({*WHOLE, "boolean", "date", "double", "string"})
 
 
 @dataclass(frozen=True)
@@ -42,6 +46,8 @@ class _Correlation:
 
     inner: tuple[ColumnName, ...]
     outer: tuple[ColumnName, ...]
+    #: The types of the inner columns.
+    types: tuple[str, ...]
     conditions: tuple[str, ...]
 
 
@@ -158,7 +164,8 @@ def _correlation(
     alone = all(context.bench.resolves(f"SELECT 1 FROM {source} WHERE {text}") for text in rest)
     if not pairs or not alone or any(may_not_move(blocks, pair[1].span) for pair in pairs):
         return None
-    return _Correlation(tuple(pair[0] for pair in pairs), tuple(pair[1] for pair in pairs), tuple(rest))
+    inner, outer = (tuple(pair[side] for pair in pairs) for side in (0, 1))
+    return _Correlation(inner, outer, tuple(types[column.name] for column in inner), tuple(rest))
 
 
 def _inner_and_outer(
@@ -214,41 +221,68 @@ def _looked_up(
     context: Context, span: Span, block: Block, tally: Tally, correlation: _Correlation, item: Span | None
 ) -> Lookup | None:
     """The lookup by the state of a part; None if there is no state yet, which is then made if that is wanted."""
-    assert context.parts is not None  # noqa: S101 - asked before
-    tallies = context.parts.of(span)
-    if tallies is None or tallies.gained is not None or tallies.unchanged:
+    tallies = _state(context, span)
+    if tallies is None:
         return None
     if tallies.lines is None:
-        if not _is_found_by_range(block, correlation):
+        if not _is_found_by_range(block, [column.name for column in correlation.inner]):
             tallies.whole = tally.whole()
         return None
     before = tally.with_gained(tallies)
     gained = tally.gained(block.row_terms(), tallies, "what the changed rows add to each key")
-    after = tally.with_gained(tallies)
-    if item is not None:
-        same = _same(correlation.outer)
-        old, new = (tally.for_key(item, f"({rows})", same) for rows in (before, after))
-        return Lookup(correlation.outer, old, new, gained)
-    old, new = (
-        f"SELECT 1 FROM ({_present(len(correlation.outer), rows)}) WHERE {_same(correlation.outer)}"
-        for rows in (before, after)
-    )
-    moved = (
-        None
-        if gained is None
-        else context.bench.keep(
-            _came_or_went(len(correlation.outer), str(tallies.lines), gained), "the keys that came or went"
-        )
-    )
-    return Lookup(correlation.outer, old, new, moved)
+    after, count, same = tally.with_gained(tallies), len(correlation.outer), _same(correlation.outer)
+
+    def answer(version: Version, enough: str | None) -> str:
+        rows = _among(before if version is Version.OLD else after, enough)
+        if item is not None:
+            return tally.for_key(item, f"({rows})", same)
+        return f"SELECT 1 FROM ({_present(count, rows)}) WHERE {same}"
+
+    moved, answered = _moved(context, tally, count, tallies, gained, item)
+    return Lookup(correlation.outer, correlation.types, answer, moved, answered)
 
 
-def _is_found_by_range(block: Block, correlation: _Correlation) -> bool:
+def _state(context: Context, span: Span) -> Tallies | None:
+    """The state of a part that no other place of the query has used yet."""
+    assert context.parts is not None  # noqa: S101 - asked before
+    tallies = context.parts.of(span)
+    return None if tallies is None or tallies.gained is not None or tallies.unchanged else tallies
+
+
+def _moved(
+    context: Context, tally: Tally, count: int, tallies: Tallies, gained: str | None, item: Span | None
+) -> tuple[str | None, bool]:
+    """The view of the keys with another answer, and whether it has the answers; None if there are none."""
+    lines = str(tallies.lines)
+    if gained is None:
+        return None, True
+    if item is None:
+        return context.bench.keep(_came_or_went(count, lines, gained), "the keys that came or went"), True
+    within = [
+        known.holds_or_null(f"l.{quote(name)}")
+        for name, known in context.bench.ranges(gained).items()
+        if name.startswith(f"{RESERVED}k")
+    ]
+    same = " AND ".join(f"d.{name} <=> l.{name}" for name in _keys(count))
+    among = " AND ".join([f"EXISTS (SELECT 1 FROM {quote(gained)} AS d WHERE {same})", *within])
+    old = f"SELECT * FROM {quote(lines)} AS l WHERE {among}"
+    answers = tally.answers(item, old, f"SELECT * FROM {quote(gained)}", BEFORE, AFTER)
+    kind = context.bench.columns(answers)[-1].type
+    if kind not in _CARRIED and not kind.startswith("decimal("):
+        return gained, False
+    return context.bench.keep(answers, "the keys with another answer"), True
+
+
+def _among(rows: str, enough: str | None) -> str:
+    return rows if enough is None else f"SELECT * FROM ({rows}) WHERE {enough}"
+
+
+def _is_found_by_range(block: Block, names: Sequence[str]) -> bool:
     """Whether the rows of a few keys are found without state: the files are sorted by a key."""
     relation = block.select.sources[0].relation
     assert isinstance(relation, TableName)  # noqa: S101 - asked before
     ranges = block.context.bench.ranges(block.context.views_of(relation, block.scope).new)
-    return isinstance(ranges, RangesOfFiles) and any(ranges.is_apart(column.name) for column in correlation.inner)
+    return isinstance(ranges, RangesOfFiles) and any(ranges.is_apart(name) for name in names)
 
 
 def _same(columns: tuple[ColumnName, ...]) -> str:
@@ -266,7 +300,7 @@ def _present(count: int, lines: str) -> str:
 
 
 def _came_or_went(count: int, lines: str, gained: str) -> str:
-    """The keys that have rows now and had none, or the other way round."""
+    """The keys that have rows now and had none, or the other way round; with whether they had and have any."""
     pairs = zip(_keys(count, "d."), _keys(count, "l."), strict=True)
     same = " AND ".join(f"{here} <=> {there}" for here, there in pairs)
     listed, mine = ", ".join(_keys(count, "l.")), ", ".join(_keys(count, "d."))
@@ -277,6 +311,7 @@ def _came_or_went(count: int, lines: str, gained: str) -> str:
     had, has = f"coalesce(l.{_ROWS}, 0)", f"coalesce(l.{_ROWS}, 0) + d.{_ROWS}"
     failing = f"CAST(raise_error('{LINES_FAIL} the rows of a key do not add up') AS BOOLEAN)"
     return (
-        f"SELECT {mine} FROM {quote(gained)} AS d LEFT JOIN ({before}) AS l ON {same} "
+        f"SELECT {mine}, {had} > 0 AS {BEFORE}, {has} > 0 AS {AFTER} "
+        f"FROM {quote(gained)} AS d LEFT JOIN ({before}) AS l ON {same} "
         f"WHERE IF({has} < 0, {failing}, ({had} > 0) <> ({has} > 0))"
     )

@@ -16,9 +16,10 @@ from dataclasses import dataclass, replace
 from airflow_trickle.algebra.nodes import JoinKind
 from airflow_trickle.blocks.equalities import ColumnName, equalities
 from airflow_trickle.blocks.shapes import Select, Span, TableName
-from airflow_trickle.engine.delta.context import Context, Scope, Version
+from airflow_trickle.engine.delta.context import Context, Lookup, Scope, Version
 from airflow_trickle.engine.delta.ranges import Ranges
 from airflow_trickle.engine.delta.terms import INNER, Term
+from airflow_trickle.engine.zset import RESERVED
 from airflow_trickle.identifiers import fold, parse_alias, quote
 
 _ROW_BY_ROW = (JoinKind.INNER, JoinKind.CROSS)
@@ -257,4 +258,18 @@ class Narrowing:
                     known = found.get((there, other.name))
                     if known is not None and (inner.types(here) or {}).get(one.name) == known.type:
                         enough[select.sources[here].relation.span.start] = self.relations.holds(known, quote(one.name))
+        return enough
+
+    def in_lookups(self, term: Term, lookups: Mapping[int, Lookup]) -> dict[int, str]:
+        """By where a subquery stands that is answered from auxiliary state: which entries a row of the term may ask for."""
+        found, enough = self.known(term) if lookups else {}, {}
+        for start, lookup in lookups.items():
+            tests = []
+            for number, (column, kind) in enumerate(zip(lookup.keys, lookup.types, strict=True)):
+                there = self.relations.find(column)
+                known = found.get((there, column.name)) if there is not None else None
+                if known is not None and known.type == kind:
+                    tests.append(self.relations.holds(known, quote(f"{RESERVED}k{number}")))
+            if tests:
+                enough[start] = " AND ".join(tests)
         return enough

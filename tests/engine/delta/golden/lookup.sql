@@ -17,7 +17,7 @@ FROM (
   WHERE (b.w > 1))
 GROUP BY `__trickle_k0`;
 -- expect keys_1, computed once: the keys that came or went
-SELECT d.`__trickle_k0`
+SELECT d.`__trickle_k0`, coalesce(l.__trickle_n, 0) > 0 AS __trickle_before, coalesce(l.__trickle_n, 0) + d.__trickle_n > 0 AS __trickle_after
 FROM gains_1 AS d LEFT JOIN (
   SELECT l.`__trickle_k0`, sum(l.__trickle_n) AS __trickle_n
   FROM `state_1` AS l
@@ -35,49 +35,23 @@ WHERE (EXISTS (
   FROM (
     SELECT `__trickle_k0`
     FROM (
-      SELECT `__trickle_k0`, __trickle_n
-      FROM `state_1`
-      UNION ALL
-      SELECT `__trickle_k0`, __trickle_n
-      FROM gains_1)
+      SELECT *
+      FROM (
+        SELECT `__trickle_k0`, __trickle_n
+        FROM `state_1`
+        UNION ALL
+        SELECT `__trickle_k0`, __trickle_n
+        FROM gains_1)
+      WHERE `__trickle_k0` IN (
+        SELECT `k`
+        FROM a_changes))
     GROUP BY `__trickle_k0`
     HAVING sum(__trickle_n) <> 0)
   WHERE `__trickle_k0` = a.k))
 UNION ALL
-SELECT a.k, a.v, CAST(1 AS BIGINT) AS __trickle_weight
-FROM a_before AS a
-WHERE (EXISTS (
-  SELECT 1
-  FROM (
-    SELECT `__trickle_k0`
-    FROM (
-      SELECT `__trickle_k0`, __trickle_n
-      FROM `state_1`
-      UNION ALL
-      SELECT `__trickle_k0`, __trickle_n
-      FROM gains_1)
-    GROUP BY `__trickle_k0`
-    HAVING sum(__trickle_n) <> 0)
-  WHERE `__trickle_k0` = a.k)) AND ((EXISTS (
-  SELECT 1
-  FROM keys_1
-  WHERE `__trickle_k0` = a.k)))
-UNION ALL
-SELECT a.k, a.v, CAST(-1 AS BIGINT) AS __trickle_weight
-FROM a_before AS a
-WHERE (EXISTS (
-  SELECT 1
-  FROM (
-    SELECT `__trickle_k0`
-    FROM (
-      SELECT `__trickle_k0`, __trickle_n
-      FROM `state_1`)
-    GROUP BY `__trickle_k0`
-    HAVING sum(__trickle_n) <> 0)
-  WHERE `__trickle_k0` = a.k)) AND ((EXISTS (
-  SELECT 1
-  FROM keys_1
-  WHERE `__trickle_k0` = a.k)));
+SELECT a.k, a.v, CAST(IF(__trickle_answers.__trickle_after, 1, 0) - IF(__trickle_answers.__trickle_before, 1, 0) AS BIGINT) AS __trickle_weight
+FROM a_before AS a, keys_1 AS __trickle_answers
+WHERE (__trickle_answers.`__trickle_k0` = a.k) AND (IF(__trickle_answers.__trickle_after, 1, 0) <> IF(__trickle_answers.__trickle_before, 1, 0));
 
 -- title: NOT EXISTS, only the inner side changed
 -- changed: b
@@ -94,7 +68,7 @@ FROM (
   FROM b_changes AS b)
 GROUP BY `__trickle_k0`;
 -- expect keys_1, computed once: the keys that came or went
-SELECT d.`__trickle_k0`
+SELECT d.`__trickle_k0`, coalesce(l.__trickle_n, 0) > 0 AS __trickle_before, coalesce(l.__trickle_n, 0) + d.__trickle_n > 0 AS __trickle_after
 FROM gains_1 AS d LEFT JOIN (
   SELECT l.`__trickle_k0`, sum(l.__trickle_n) AS __trickle_n
   FROM `state_1` AS l
@@ -105,40 +79,9 @@ FROM gains_1 AS d LEFT JOIN (
   GROUP BY l.`__trickle_k0`) AS l ON d.`__trickle_k0` <=> l.`__trickle_k0`
 WHERE IF(coalesce(l.__trickle_n, 0) + d.__trickle_n < 0, CAST(raise_error('Kept lines: the rows of a key do not add up') AS BOOLEAN), (coalesce(l.__trickle_n, 0) > 0) <> (coalesce(l.__trickle_n, 0) + d.__trickle_n > 0));
 -- expect change
-SELECT a.k, a.v, CAST(1 AS BIGINT) AS __trickle_weight
-FROM a_after AS a
-WHERE (NOT EXISTS (
-  SELECT 1
-  FROM (
-    SELECT `__trickle_k0`
-    FROM (
-      SELECT `__trickle_k0`, __trickle_n
-      FROM `state_1`
-      UNION ALL
-      SELECT `__trickle_k0`, __trickle_n
-      FROM gains_1)
-    GROUP BY `__trickle_k0`
-    HAVING sum(__trickle_n) <> 0)
-  WHERE `__trickle_k0` = a.k)) AND ((EXISTS (
-  SELECT 1
-  FROM keys_1
-  WHERE `__trickle_k0` = a.k)))
-UNION ALL
-SELECT a.k, a.v, CAST(-1 AS BIGINT) AS __trickle_weight
-FROM a_after AS a
-WHERE (NOT EXISTS (
-  SELECT 1
-  FROM (
-    SELECT `__trickle_k0`
-    FROM (
-      SELECT `__trickle_k0`, __trickle_n
-      FROM `state_1`)
-    GROUP BY `__trickle_k0`
-    HAVING sum(__trickle_n) <> 0)
-  WHERE `__trickle_k0` = a.k)) AND ((EXISTS (
-  SELECT 1
-  FROM keys_1
-  WHERE `__trickle_k0` = a.k)));
+SELECT a.k, a.v, CAST(IF(NOT __trickle_answers.__trickle_after, 1, 0) - IF(NOT __trickle_answers.__trickle_before, 1, 0) AS BIGINT) AS __trickle_weight
+FROM a_after AS a, keys_1 AS __trickle_answers
+WHERE (__trickle_answers.`__trickle_k0` = a.k) AND (IF(NOT __trickle_answers.__trickle_after, 1, 0) <> IF(NOT __trickle_answers.__trickle_before, 1, 0));
 
 -- title: EXISTS or a condition
 -- changed: a, b
@@ -155,7 +98,7 @@ FROM (
   FROM b_changes AS b)
 GROUP BY `__trickle_k0`;
 -- expect keys_1, computed once: the keys that came or went
-SELECT d.`__trickle_k0`
+SELECT d.`__trickle_k0`, coalesce(l.__trickle_n, 0) > 0 AS __trickle_before, coalesce(l.__trickle_n, 0) + d.__trickle_n > 0 AS __trickle_after
 FROM gains_1 AS d LEFT JOIN (
   SELECT l.`__trickle_k0`, sum(l.__trickle_n) AS __trickle_n
   FROM `state_1` AS l
@@ -173,49 +116,23 @@ WHERE (a.v = 1 OR EXISTS (
   FROM (
     SELECT `__trickle_k0`
     FROM (
-      SELECT `__trickle_k0`, __trickle_n
-      FROM `state_1`
-      UNION ALL
-      SELECT `__trickle_k0`, __trickle_n
-      FROM gains_1)
+      SELECT *
+      FROM (
+        SELECT `__trickle_k0`, __trickle_n
+        FROM `state_1`
+        UNION ALL
+        SELECT `__trickle_k0`, __trickle_n
+        FROM gains_1)
+      WHERE `__trickle_k0` IN (
+        SELECT `k`
+        FROM a_changes))
     GROUP BY `__trickle_k0`
     HAVING sum(__trickle_n) <> 0)
   WHERE `__trickle_k0` = a.k))
 UNION ALL
-SELECT a.k, a.v, CAST(1 AS BIGINT) AS __trickle_weight
-FROM a_before AS a
-WHERE (a.v = 1 OR EXISTS (
-  SELECT 1
-  FROM (
-    SELECT `__trickle_k0`
-    FROM (
-      SELECT `__trickle_k0`, __trickle_n
-      FROM `state_1`
-      UNION ALL
-      SELECT `__trickle_k0`, __trickle_n
-      FROM gains_1)
-    GROUP BY `__trickle_k0`
-    HAVING sum(__trickle_n) <> 0)
-  WHERE `__trickle_k0` = a.k)) AND ((EXISTS (
-  SELECT 1
-  FROM keys_1
-  WHERE `__trickle_k0` = a.k)))
-UNION ALL
-SELECT a.k, a.v, CAST(-1 AS BIGINT) AS __trickle_weight
-FROM a_before AS a
-WHERE (a.v = 1 OR EXISTS (
-  SELECT 1
-  FROM (
-    SELECT `__trickle_k0`
-    FROM (
-      SELECT `__trickle_k0`, __trickle_n
-      FROM `state_1`)
-    GROUP BY `__trickle_k0`
-    HAVING sum(__trickle_n) <> 0)
-  WHERE `__trickle_k0` = a.k)) AND ((EXISTS (
-  SELECT 1
-  FROM keys_1
-  WHERE `__trickle_k0` = a.k)));
+SELECT a.k, a.v, CAST(IF(a.v = 1 OR __trickle_answers.__trickle_after, 1, 0) - IF(a.v = 1 OR __trickle_answers.__trickle_before, 1, 0) AS BIGINT) AS __trickle_weight
+FROM a_before AS a, keys_1 AS __trickle_answers
+WHERE (__trickle_answers.`__trickle_k0` = a.k) AND (IF(a.v = 1 OR __trickle_answers.__trickle_after, 1, 0) <> IF(a.v = 1 OR __trickle_answers.__trickle_before, 1, 0));
 
 -- title: EXISTS as a column
 -- changed: a, b
@@ -232,7 +149,7 @@ FROM (
   FROM b_changes AS b)
 GROUP BY `__trickle_k0`;
 -- expect keys_1, computed once: the keys that came or went
-SELECT d.`__trickle_k0`
+SELECT d.`__trickle_k0`, coalesce(l.__trickle_n, 0) > 0 AS __trickle_before, coalesce(l.__trickle_n, 0) + d.__trickle_n > 0 AS __trickle_after
 FROM gains_1 AS d LEFT JOIN (
   SELECT l.`__trickle_k0`, sum(l.__trickle_n) AS __trickle_n
   FROM `state_1` AS l
@@ -248,11 +165,16 @@ SELECT a.k, EXISTS (
   FROM (
     SELECT `__trickle_k0`
     FROM (
-      SELECT `__trickle_k0`, __trickle_n
-      FROM `state_1`
-      UNION ALL
-      SELECT `__trickle_k0`, __trickle_n
-      FROM gains_1)
+      SELECT *
+      FROM (
+        SELECT `__trickle_k0`, __trickle_n
+        FROM `state_1`
+        UNION ALL
+        SELECT `__trickle_k0`, __trickle_n
+        FROM gains_1)
+      WHERE `__trickle_k0` IN (
+        SELECT `k`
+        FROM a_changes))
     GROUP BY `__trickle_k0`
     HAVING sum(__trickle_n) <> 0)
   WHERE `__trickle_k0` = a.k) AS e, __trickle_weight AS __trickle_weight
@@ -309,6 +231,32 @@ FROM (
   FROM t_changes AS t
   WHERE (t.g = 'a'))
 GROUP BY `__trickle_k0`;
+-- expect answers_1, computed once: the keys with another answer
+SELECT *
+FROM (
+  SELECT `__trickle_k0`, __trickle_before, CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(20,2)) END AS __trickle_after
+  FROM (
+    SELECT `__trickle_k0`, __trickle_before, __trickle_n_after AS __trickle_n, __trickle_c0_after AS __trickle_c0, __trickle_s0_after AS __trickle_s0
+    FROM (
+      SELECT `__trickle_k0`, CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(20,2)) END AS __trickle_before, __trickle_n_after, __trickle_c0_after, __trickle_s0_after
+      FROM (
+        SELECT `__trickle_k0`, coalesce(sum(CASE WHEN __trickle_old THEN __trickle_n END), 0) AS __trickle_n, coalesce(sum(__trickle_n), 0) AS __trickle_n_after, coalesce(sum(CASE WHEN __trickle_old THEN __trickle_c0 END), 0) AS __trickle_c0, coalesce(sum(__trickle_c0), 0) AS __trickle_c0_after, sum(CASE WHEN __trickle_old THEN __trickle_s0 END) AS __trickle_s0, sum(__trickle_s0) AS __trickle_s0_after
+        FROM (
+          SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0, true AS __trickle_old
+          FROM (
+            SELECT *
+            FROM `state_1` AS l
+            WHERE EXISTS (
+              SELECT 1
+              FROM gains_1 AS d
+              WHERE d.`__trickle_k0` <=> l.`__trickle_k0`))
+          UNION ALL
+          SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0, false AS __trickle_old
+          FROM (
+            SELECT *
+            FROM gains_1))
+        GROUP BY `__trickle_k0`))))
+WHERE NOT (__trickle_before <=> __trickle_after);
 -- expect change
 SELECT a.k, a.v, __trickle_weight AS __trickle_weight
 FROM a_changes AS a
@@ -317,43 +265,21 @@ WHERE (a.v > (
   FROM (
     SELECT coalesce(sum(__trickle_n), 0) AS __trickle_n, coalesce(sum(__trickle_c0), 0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0
     FROM (
-      SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
-      FROM `state_1`
-      UNION ALL
-      SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
-      FROM gains_1)
+      SELECT *
+      FROM (
+        SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
+        FROM `state_1`
+        UNION ALL
+        SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
+        FROM gains_1)
+      WHERE `__trickle_k0` IN (
+        SELECT `k`
+        FROM a_changes))
     WHERE `__trickle_k0` = a.k)))
 UNION ALL
-SELECT a.k, a.v, CAST(1 AS BIGINT) AS __trickle_weight
-FROM a_before AS a
-WHERE (a.v > (
-  SELECT CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(20,2)) END
-  FROM (
-    SELECT coalesce(sum(__trickle_n), 0) AS __trickle_n, coalesce(sum(__trickle_c0), 0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0
-    FROM (
-      SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
-      FROM `state_1`
-      UNION ALL
-      SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
-      FROM gains_1)
-    WHERE `__trickle_k0` = a.k))) AND ((EXISTS (
-  SELECT 1
-  FROM gains_1
-  WHERE `__trickle_k0` = a.k)))
-UNION ALL
-SELECT a.k, a.v, CAST(-1 AS BIGINT) AS __trickle_weight
-FROM a_before AS a
-WHERE (a.v > (
-  SELECT CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(20,2)) END
-  FROM (
-    SELECT coalesce(sum(__trickle_n), 0) AS __trickle_n, coalesce(sum(__trickle_c0), 0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0
-    FROM (
-      SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
-      FROM `state_1`)
-    WHERE `__trickle_k0` = a.k))) AND ((EXISTS (
-  SELECT 1
-  FROM gains_1
-  WHERE `__trickle_k0` = a.k)));
+SELECT a.k, a.v, CAST(IF(a.v > __trickle_answers.__trickle_after, 1, 0) - IF(a.v > __trickle_answers.__trickle_before, 1, 0) AS BIGINT) AS __trickle_weight
+FROM a_before AS a, answers_1 AS __trickle_answers
+WHERE (__trickle_answers.`__trickle_k0` = a.k) AND (IF(a.v > __trickle_answers.__trickle_after, 1, 0) <> IF(a.v > __trickle_answers.__trickle_before, 1, 0));
 
 -- title: a count per key, of no rows too
 -- changed: a, b
@@ -369,17 +295,48 @@ FROM (
   SELECT b.k AS `__trickle_k0`, 1 AS __trickle_x0, __trickle_weight AS __trickle_w
   FROM b_changes AS b)
 GROUP BY `__trickle_k0`;
+-- expect answers_1, computed once: the keys with another answer
+SELECT *
+FROM (
+  SELECT `__trickle_k0`, __trickle_before, __trickle_n AS __trickle_after
+  FROM (
+    SELECT `__trickle_k0`, __trickle_before, __trickle_n_after AS __trickle_n, __trickle_c0_after AS __trickle_c0
+    FROM (
+      SELECT `__trickle_k0`, __trickle_n AS __trickle_before, __trickle_n_after, __trickle_c0_after
+      FROM (
+        SELECT `__trickle_k0`, coalesce(sum(CASE WHEN __trickle_old THEN __trickle_n END), 0) AS __trickle_n, coalesce(sum(__trickle_n), 0) AS __trickle_n_after, coalesce(sum(CASE WHEN __trickle_old THEN __trickle_c0 END), 0) AS __trickle_c0, coalesce(sum(__trickle_c0), 0) AS __trickle_c0_after
+        FROM (
+          SELECT `__trickle_k0`, __trickle_n, __trickle_c0, true AS __trickle_old
+          FROM (
+            SELECT *
+            FROM `state_1` AS l
+            WHERE EXISTS (
+              SELECT 1
+              FROM gains_1 AS d
+              WHERE d.`__trickle_k0` <=> l.`__trickle_k0`))
+          UNION ALL
+          SELECT `__trickle_k0`, __trickle_n, __trickle_c0, false AS __trickle_old
+          FROM (
+            SELECT *
+            FROM gains_1))
+        GROUP BY `__trickle_k0`))))
+WHERE NOT (__trickle_before <=> __trickle_after);
 -- expect change
 SELECT a.k, (
   SELECT __trickle_n
   FROM (
     SELECT coalesce(sum(__trickle_n), 0) AS __trickle_n, coalesce(sum(__trickle_c0), 0) AS __trickle_c0
     FROM (
-      SELECT `__trickle_k0`, __trickle_n, __trickle_c0
-      FROM `state_1`
-      UNION ALL
-      SELECT `__trickle_k0`, __trickle_n, __trickle_c0
-      FROM gains_1)
+      SELECT *
+      FROM (
+        SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+        FROM `state_1`
+        UNION ALL
+        SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+        FROM gains_1)
+      WHERE `__trickle_k0` IN (
+        SELECT `k`
+        FROM a_changes))
     WHERE `__trickle_k0` = a.k)) AS n, __trickle_weight AS __trickle_weight
 FROM a_changes AS a
 UNION ALL
@@ -397,7 +354,7 @@ SELECT a.k, (
 FROM a_before AS a
 WHERE ((EXISTS (
   SELECT 1
-  FROM gains_1
+  FROM answers_1
   WHERE `__trickle_k0` = a.k)))
 UNION ALL
 SELECT a.k, (
@@ -411,7 +368,7 @@ SELECT a.k, (
 FROM a_before AS a
 WHERE ((EXISTS (
   SELECT 1
-  FROM gains_1
+  FROM answers_1
   WHERE `__trickle_k0` = a.k)));
 
 -- title: a count that is not NULL for no rows, with coalesce of a sum
@@ -428,6 +385,32 @@ FROM (
   SELECT t.k AS `__trickle_k0`, t.v AS __trickle_x0, t.g AS __trickle_x1, __trickle_weight AS __trickle_w
   FROM t_changes AS t)
 GROUP BY `__trickle_k0`;
+-- expect answers_1, computed once: the keys with another answer
+SELECT *
+FROM (
+  SELECT `__trickle_k0`, __trickle_before, coalesce(CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(20,2)) END, 0) + __trickle_c1 AS __trickle_after
+  FROM (
+    SELECT `__trickle_k0`, __trickle_before, __trickle_n_after AS __trickle_n, __trickle_c0_after AS __trickle_c0, __trickle_s0_after AS __trickle_s0, __trickle_c1_after AS __trickle_c1
+    FROM (
+      SELECT `__trickle_k0`, coalesce(CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(20,2)) END, 0) + __trickle_c1 AS __trickle_before, __trickle_n_after, __trickle_c0_after, __trickle_s0_after, __trickle_c1_after
+      FROM (
+        SELECT `__trickle_k0`, coalesce(sum(CASE WHEN __trickle_old THEN __trickle_n END), 0) AS __trickle_n, coalesce(sum(__trickle_n), 0) AS __trickle_n_after, coalesce(sum(CASE WHEN __trickle_old THEN __trickle_c0 END), 0) AS __trickle_c0, coalesce(sum(__trickle_c0), 0) AS __trickle_c0_after, sum(CASE WHEN __trickle_old THEN __trickle_s0 END) AS __trickle_s0, sum(__trickle_s0) AS __trickle_s0_after, coalesce(sum(CASE WHEN __trickle_old THEN __trickle_c1 END), 0) AS __trickle_c1, coalesce(sum(__trickle_c1), 0) AS __trickle_c1_after
+        FROM (
+          SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0, __trickle_c1, true AS __trickle_old
+          FROM (
+            SELECT *
+            FROM `state_1` AS l
+            WHERE EXISTS (
+              SELECT 1
+              FROM gains_1 AS d
+              WHERE d.`__trickle_k0` <=> l.`__trickle_k0`))
+          UNION ALL
+          SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0, __trickle_c1, false AS __trickle_old
+          FROM (
+            SELECT *
+            FROM gains_1))
+        GROUP BY `__trickle_k0`))))
+WHERE NOT (__trickle_before <=> __trickle_after);
 -- expect change
 SELECT a.k, __trickle_weight AS __trickle_weight
 FROM a_changes AS a
@@ -436,43 +419,21 @@ WHERE (a.v >= (
   FROM (
     SELECT coalesce(sum(__trickle_n), 0) AS __trickle_n, coalesce(sum(__trickle_c0), 0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0, coalesce(sum(__trickle_c1), 0) AS __trickle_c1
     FROM (
-      SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0, __trickle_c1
-      FROM `state_1`
-      UNION ALL
-      SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0, __trickle_c1
-      FROM gains_1)
+      SELECT *
+      FROM (
+        SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0, __trickle_c1
+        FROM `state_1`
+        UNION ALL
+        SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0, __trickle_c1
+        FROM gains_1)
+      WHERE `__trickle_k0` IN (
+        SELECT `k`
+        FROM a_changes))
     WHERE `__trickle_k0` = a.k)))
 UNION ALL
-SELECT a.k, CAST(1 AS BIGINT) AS __trickle_weight
-FROM a_before AS a
-WHERE (a.v >= (
-  SELECT coalesce(CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(20,2)) END, 0) + __trickle_c1
-  FROM (
-    SELECT coalesce(sum(__trickle_n), 0) AS __trickle_n, coalesce(sum(__trickle_c0), 0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0, coalesce(sum(__trickle_c1), 0) AS __trickle_c1
-    FROM (
-      SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0, __trickle_c1
-      FROM `state_1`
-      UNION ALL
-      SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0, __trickle_c1
-      FROM gains_1)
-    WHERE `__trickle_k0` = a.k))) AND ((EXISTS (
-  SELECT 1
-  FROM gains_1
-  WHERE `__trickle_k0` = a.k)))
-UNION ALL
-SELECT a.k, CAST(-1 AS BIGINT) AS __trickle_weight
-FROM a_before AS a
-WHERE (a.v >= (
-  SELECT coalesce(CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(20,2)) END, 0) + __trickle_c1
-  FROM (
-    SELECT coalesce(sum(__trickle_n), 0) AS __trickle_n, coalesce(sum(__trickle_c0), 0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0, coalesce(sum(__trickle_c1), 0) AS __trickle_c1
-    FROM (
-      SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0, __trickle_c1
-      FROM `state_1`)
-    WHERE `__trickle_k0` = a.k))) AND ((EXISTS (
-  SELECT 1
-  FROM gains_1
-  WHERE `__trickle_k0` = a.k)));
+SELECT a.k, CAST(IF(a.v >= __trickle_answers.__trickle_after, 1, 0) - IF(a.v >= __trickle_answers.__trickle_before, 1, 0) AS BIGINT) AS __trickle_weight
+FROM a_before AS a, answers_1 AS __trickle_answers
+WHERE (__trickle_answers.`__trickle_k0` = a.k) AND (IF(a.v >= __trickle_answers.__trickle_after, 1, 0) <> IF(a.v >= __trickle_answers.__trickle_before, 1, 0));
 
 -- title: an average of decimals per key below GROUP BY
 -- changed: t
@@ -497,7 +458,7 @@ FROM (
   WHERE (s.v > 0))
 GROUP BY `__trickle_k0`, `__trickle_k1`;
 -- expect keys_1, computed once: the keys that came or went
-SELECT d.`__trickle_k0`, d.`__trickle_k1`
+SELECT d.`__trickle_k0`, d.`__trickle_k1`, coalesce(l.__trickle_n, 0) > 0 AS __trickle_before, coalesce(l.__trickle_n, 0) + d.__trickle_n > 0 AS __trickle_after
 FROM gains_1 AS d LEFT JOIN (
   SELECT l.`__trickle_k0`, l.`__trickle_k1`, sum(l.__trickle_n) AS __trickle_n
   FROM `state_1` AS l
@@ -515,49 +476,25 @@ WHERE (EXISTS (
   FROM (
     SELECT `__trickle_k0`, `__trickle_k1`
     FROM (
-      SELECT `__trickle_k0`, `__trickle_k1`, __trickle_n
-      FROM `state_1`
-      UNION ALL
-      SELECT `__trickle_k0`, `__trickle_k1`, __trickle_n
-      FROM gains_1)
+      SELECT *
+      FROM (
+        SELECT `__trickle_k0`, `__trickle_k1`, __trickle_n
+        FROM `state_1`
+        UNION ALL
+        SELECT `__trickle_k0`, `__trickle_k1`, __trickle_n
+        FROM gains_1)
+      WHERE `__trickle_k0` IN (
+        SELECT `k`
+        FROM t_changes) AND `__trickle_k1` IN (
+        SELECT `g`
+        FROM t_changes))
     GROUP BY `__trickle_k0`, `__trickle_k1`
     HAVING sum(__trickle_n) <> 0)
   WHERE `__trickle_k0` = t.k AND `__trickle_k1` = t.g))
 UNION ALL
-SELECT t.k, t.g, CAST(1 AS BIGINT) AS __trickle_weight
-FROM t_before AS t
-WHERE (EXISTS (
-  SELECT 1
-  FROM (
-    SELECT `__trickle_k0`, `__trickle_k1`
-    FROM (
-      SELECT `__trickle_k0`, `__trickle_k1`, __trickle_n
-      FROM `state_1`
-      UNION ALL
-      SELECT `__trickle_k0`, `__trickle_k1`, __trickle_n
-      FROM gains_1)
-    GROUP BY `__trickle_k0`, `__trickle_k1`
-    HAVING sum(__trickle_n) <> 0)
-  WHERE `__trickle_k0` = t.k AND `__trickle_k1` = t.g)) AND ((EXISTS (
-  SELECT 1
-  FROM keys_1
-  WHERE `__trickle_k0` = t.k AND `__trickle_k1` = t.g)))
-UNION ALL
-SELECT t.k, t.g, CAST(-1 AS BIGINT) AS __trickle_weight
-FROM t_before AS t
-WHERE (EXISTS (
-  SELECT 1
-  FROM (
-    SELECT `__trickle_k0`, `__trickle_k1`
-    FROM (
-      SELECT `__trickle_k0`, `__trickle_k1`, __trickle_n
-      FROM `state_1`)
-    GROUP BY `__trickle_k0`, `__trickle_k1`
-    HAVING sum(__trickle_n) <> 0)
-  WHERE `__trickle_k0` = t.k AND `__trickle_k1` = t.g)) AND ((EXISTS (
-  SELECT 1
-  FROM keys_1
-  WHERE `__trickle_k0` = t.k AND `__trickle_k1` = t.g)));
+SELECT t.k, t.g, CAST(IF(__trickle_answers.__trickle_after, 1, 0) - IF(__trickle_answers.__trickle_before, 1, 0) AS BIGINT) AS __trickle_weight
+FROM t_before AS t, keys_1 AS __trickle_answers
+WHERE (__trickle_answers.`__trickle_k0` = t.k) AND (__trickle_answers.`__trickle_k1` = t.g) AND (IF(__trickle_answers.__trickle_after, 1, 0) <> IF(__trickle_answers.__trickle_before, 1, 0));
 
 -- title: a name that the inner table hides has no lookup
 -- changed: a, n
@@ -681,39 +618,38 @@ FROM (
   SELECT t.k AS `__trickle_k0`, 1 AS __trickle_x0, t.i AS __trickle_x1, __trickle_weight AS __trickle_w
   FROM t_changes AS t)
 GROUP BY `__trickle_k0`;
+-- expect answers_1, computed once: the keys with another answer
+SELECT *
+FROM (
+  SELECT `__trickle_k0`, __trickle_before, __trickle_n + __trickle_c1 AS __trickle_after
+  FROM (
+    SELECT `__trickle_k0`, __trickle_before, __trickle_n_after AS __trickle_n, __trickle_c0_after AS __trickle_c0, __trickle_c1_after AS __trickle_c1
+    FROM (
+      SELECT `__trickle_k0`, __trickle_n + __trickle_c1 AS __trickle_before, __trickle_n_after, __trickle_c0_after, __trickle_c1_after
+      FROM (
+        SELECT `__trickle_k0`, coalesce(sum(CASE WHEN __trickle_old THEN __trickle_n END), 0) AS __trickle_n, coalesce(sum(__trickle_n), 0) AS __trickle_n_after, coalesce(sum(CASE WHEN __trickle_old THEN __trickle_c0 END), 0) AS __trickle_c0, coalesce(sum(__trickle_c0), 0) AS __trickle_c0_after, coalesce(sum(CASE WHEN __trickle_old THEN __trickle_c1 END), 0) AS __trickle_c1, coalesce(sum(__trickle_c1), 0) AS __trickle_c1_after
+        FROM (
+          SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_c1, true AS __trickle_old
+          FROM (
+            SELECT *
+            FROM `state_2` AS l
+            WHERE EXISTS (
+              SELECT 1
+              FROM gains_1 AS d
+              WHERE d.`__trickle_k0` <=> l.`__trickle_k0`))
+          UNION ALL
+          SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_c1, false AS __trickle_old
+          FROM (
+            SELECT *
+            FROM gains_1))
+        GROUP BY `__trickle_k0`))))
+WHERE NOT (__trickle_before <=> __trickle_after);
 -- expect changed_values_2, computed once: the changed values of a subquery
 SELECT DISTINCT *
 FROM (
   SELECT u.k
-  FROM u_after AS u
-  WHERE ((
-    SELECT __trickle_n + __trickle_c1
-    FROM (
-      SELECT coalesce(sum(__trickle_n), 0) AS __trickle_n, coalesce(sum(__trickle_c0), 0) AS __trickle_c0, coalesce(sum(__trickle_c1), 0) AS __trickle_c1
-      FROM (
-        SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_c1
-        FROM `state_2`
-        UNION ALL
-        SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_c1
-        FROM gains_1)
-      WHERE `__trickle_k0` = u.k)) > 2) AND ((EXISTS (
-    SELECT 1
-    FROM gains_1
-    WHERE `__trickle_k0` = u.k)))
-  UNION ALL
-  SELECT u.k
-  FROM u_after AS u
-  WHERE ((
-    SELECT __trickle_n + __trickle_c1
-    FROM (
-      SELECT coalesce(sum(__trickle_n), 0) AS __trickle_n, coalesce(sum(__trickle_c0), 0) AS __trickle_c0, coalesce(sum(__trickle_c1), 0) AS __trickle_c1
-      FROM (
-        SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_c1
-        FROM `state_2`)
-      WHERE `__trickle_k0` = u.k)) > 2) AND ((EXISTS (
-    SELECT 1
-    FROM gains_1
-    WHERE `__trickle_k0` = u.k)))) AS __trickle_q(__trickle_v);
+  FROM u_after AS u, answers_1 AS __trickle_answers
+  WHERE (__trickle_answers.`__trickle_k0` = u.k) AND (IF(__trickle_answers.__trickle_after > 2, 1, 0) <> IF(__trickle_answers.__trickle_before > 2, 1, 0))) AS __trickle_q(__trickle_v);
 -- expect change
 SELECT a.k, a.v, __trickle_weight AS __trickle_weight
 FROM a_changes AS a
@@ -791,6 +727,32 @@ FROM (
   SELECT t.k AS `__trickle_k0`, 1 AS __trickle_x0, __trickle_weight AS __trickle_w
   FROM t_changes AS t)
 GROUP BY `__trickle_k0`;
+-- expect answers_1, computed once: the keys with another answer
+SELECT *
+FROM (
+  SELECT `__trickle_k0`, __trickle_before, __trickle_n AS __trickle_after
+  FROM (
+    SELECT `__trickle_k0`, __trickle_before, __trickle_n_after AS __trickle_n, __trickle_c0_after AS __trickle_c0
+    FROM (
+      SELECT `__trickle_k0`, __trickle_n AS __trickle_before, __trickle_n_after, __trickle_c0_after
+      FROM (
+        SELECT `__trickle_k0`, coalesce(sum(CASE WHEN __trickle_old THEN __trickle_n END), 0) AS __trickle_n, coalesce(sum(__trickle_n), 0) AS __trickle_n_after, coalesce(sum(CASE WHEN __trickle_old THEN __trickle_c0 END), 0) AS __trickle_c0, coalesce(sum(__trickle_c0), 0) AS __trickle_c0_after
+        FROM (
+          SELECT `__trickle_k0`, __trickle_n, __trickle_c0, true AS __trickle_old
+          FROM (
+            SELECT *
+            FROM `state_2` AS l
+            WHERE EXISTS (
+              SELECT 1
+              FROM gains_1 AS d
+              WHERE d.`__trickle_k0` <=> l.`__trickle_k0`))
+          UNION ALL
+          SELECT `__trickle_k0`, __trickle_n, __trickle_c0, false AS __trickle_old
+          FROM (
+            SELECT *
+            FROM gains_1))
+        GROUP BY `__trickle_k0`))))
+WHERE NOT (__trickle_before <=> __trickle_after);
 -- expect changed_values_2, computed once: the changed values of a subquery
 SELECT DISTINCT *
 FROM (
@@ -801,43 +763,21 @@ FROM (
     FROM (
       SELECT coalesce(sum(__trickle_n), 0) AS __trickle_n, coalesce(sum(__trickle_c0), 0) AS __trickle_c0
       FROM (
-        SELECT `__trickle_k0`, __trickle_n, __trickle_c0
-        FROM `state_2`
-        UNION ALL
-        SELECT `__trickle_k0`, __trickle_n, __trickle_c0
-        FROM gains_1)
+        SELECT *
+        FROM (
+          SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+          FROM `state_2`
+          UNION ALL
+          SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+          FROM gains_1)
+        WHERE `__trickle_k0` IN (
+          SELECT `k`
+          FROM u_changes))
       WHERE `__trickle_k0` = u.k)) > 1)
   UNION ALL
   SELECT u.k
-  FROM u_before AS u
-  WHERE (u.k IS NOT NULL AND (
-    SELECT __trickle_n
-    FROM (
-      SELECT coalesce(sum(__trickle_n), 0) AS __trickle_n, coalesce(sum(__trickle_c0), 0) AS __trickle_c0
-      FROM (
-        SELECT `__trickle_k0`, __trickle_n, __trickle_c0
-        FROM `state_2`
-        UNION ALL
-        SELECT `__trickle_k0`, __trickle_n, __trickle_c0
-        FROM gains_1)
-      WHERE `__trickle_k0` = u.k)) > 1) AND ((EXISTS (
-    SELECT 1
-    FROM gains_1
-    WHERE `__trickle_k0` = u.k)))
-  UNION ALL
-  SELECT u.k
-  FROM u_before AS u
-  WHERE (u.k IS NOT NULL AND (
-    SELECT __trickle_n
-    FROM (
-      SELECT coalesce(sum(__trickle_n), 0) AS __trickle_n, coalesce(sum(__trickle_c0), 0) AS __trickle_c0
-      FROM (
-        SELECT `__trickle_k0`, __trickle_n, __trickle_c0
-        FROM `state_2`)
-      WHERE `__trickle_k0` = u.k)) > 1) AND ((EXISTS (
-    SELECT 1
-    FROM gains_1
-    WHERE `__trickle_k0` = u.k)))) AS __trickle_q(__trickle_v);
+  FROM u_before AS u, answers_1 AS __trickle_answers
+  WHERE (u.k IS NOT NULL) AND (__trickle_answers.`__trickle_k0` = u.k) AND (IF(__trickle_answers.__trickle_after > 1, 1, 0) <> IF(__trickle_answers.__trickle_before > 1, 1, 0))) AS __trickle_q(__trickle_v);
 -- expect change
 SELECT a.k, a.v, __trickle_weight AS __trickle_weight
 FROM a_changes AS a
@@ -916,7 +856,7 @@ FROM (
   FROM b_changes AS b)
 GROUP BY `__trickle_k0`;
 -- expect keys_1, computed once: the keys that came or went
-SELECT d.`__trickle_k0`
+SELECT d.`__trickle_k0`, coalesce(l.__trickle_n, 0) > 0 AS __trickle_before, coalesce(l.__trickle_n, 0) + d.__trickle_n > 0 AS __trickle_after
 FROM gains_1 AS d LEFT JOIN (
   SELECT l.`__trickle_k0`, sum(l.__trickle_n) AS __trickle_n
   FROM `state_1` AS l
@@ -933,46 +873,12 @@ UNION ALL
 SELECT a.k, a.v, b.w, __trickle_weight AS __trickle_weight
 FROM a_before AS a JOIN b_changes AS b ON a.k = b.k
 UNION ALL
-SELECT a.k, a.v, b.w, CAST(1 AS BIGINT) AS __trickle_weight
+SELECT a.k, a.v, b.w, CAST(IF(__trickle_answers.__trickle_before, 1, 0) - IF(__trickle_answers.__trickle_after, 1, 0) AS BIGINT) AS __trickle_weight
 FROM a_before AS a LEFT JOIN (
   SELECT *
   FROM b_after
-  WHERE false) AS b ON a.k = b.k
-WHERE (EXISTS (
-  SELECT 1
-  FROM keys_1
-  WHERE `__trickle_k0` = a.k)) AND (NOT EXISTS (
-  SELECT 1
-  FROM (
-    SELECT `__trickle_k0`
-    FROM (
-      SELECT `__trickle_k0`, __trickle_n
-      FROM `state_1`
-      UNION ALL
-      SELECT `__trickle_k0`, __trickle_n
-      FROM gains_1)
-    GROUP BY `__trickle_k0`
-    HAVING sum(__trickle_n) <> 0)
-  WHERE `__trickle_k0` = a.k))
-UNION ALL
-SELECT a.k, a.v, b.w, CAST(-1 AS BIGINT) AS __trickle_weight
-FROM a_before AS a LEFT JOIN (
-  SELECT *
-  FROM b_after
-  WHERE false) AS b ON a.k = b.k
-WHERE (EXISTS (
-  SELECT 1
-  FROM keys_1
-  WHERE `__trickle_k0` = a.k)) AND (NOT EXISTS (
-  SELECT 1
-  FROM (
-    SELECT `__trickle_k0`
-    FROM (
-      SELECT `__trickle_k0`, __trickle_n
-      FROM `state_1`)
-    GROUP BY `__trickle_k0`
-    HAVING sum(__trickle_n) <> 0)
-  WHERE `__trickle_k0` = a.k));
+  WHERE false) AS b ON a.k = b.k, keys_1 AS __trickle_answers
+WHERE (__trickle_answers.`__trickle_k0` = a.k);
 
 -- title: left join with a condition of the right side, counted
 -- changed: b
@@ -995,7 +901,7 @@ FROM (
   WHERE (b.w <> 2))
 GROUP BY `__trickle_k0`;
 -- expect keys_1, computed once: the keys that came or went
-SELECT d.`__trickle_k0`
+SELECT d.`__trickle_k0`, coalesce(l.__trickle_n, 0) > 0 AS __trickle_before, coalesce(l.__trickle_n, 0) + d.__trickle_n > 0 AS __trickle_after
 FROM gains_2 AS d LEFT JOIN (
   SELECT l.`__trickle_k0`, sum(l.__trickle_n) AS __trickle_n
   FROM `state_1` AS l
@@ -1011,46 +917,12 @@ FROM (
   SELECT a.k AS `__trickle_k0`, b.w AS __trickle_x0, __trickle_weight AS __trickle_w
   FROM a_after AS a JOIN b_changes AS b ON a.k = b.k AND b.w <> 2
   UNION ALL
-  SELECT a.k AS `__trickle_k0`, b.w AS __trickle_x0, CAST(1 AS BIGINT) AS __trickle_w
+  SELECT a.k AS `__trickle_k0`, b.w AS __trickle_x0, CAST(IF(__trickle_answers.__trickle_before, 1, 0) - IF(__trickle_answers.__trickle_after, 1, 0) AS BIGINT) AS __trickle_w
   FROM a_after AS a LEFT JOIN (
     SELECT *
     FROM b_after
-    WHERE false) AS b ON a.k = b.k AND b.w <> 2
-  WHERE (EXISTS (
-    SELECT 1
-    FROM keys_1
-    WHERE `__trickle_k0` = a.k)) AND (NOT EXISTS (
-    SELECT 1
-    FROM (
-      SELECT `__trickle_k0`
-      FROM (
-        SELECT `__trickle_k0`, __trickle_n
-        FROM `state_1`
-        UNION ALL
-        SELECT `__trickle_k0`, __trickle_n
-        FROM gains_2)
-      GROUP BY `__trickle_k0`
-      HAVING sum(__trickle_n) <> 0)
-    WHERE `__trickle_k0` = a.k))
-  UNION ALL
-  SELECT a.k AS `__trickle_k0`, b.w AS __trickle_x0, CAST(-1 AS BIGINT) AS __trickle_w
-  FROM a_after AS a LEFT JOIN (
-    SELECT *
-    FROM b_after
-    WHERE false) AS b ON a.k = b.k AND b.w <> 2
-  WHERE (EXISTS (
-    SELECT 1
-    FROM keys_1
-    WHERE `__trickle_k0` = a.k)) AND (NOT EXISTS (
-    SELECT 1
-    FROM (
-      SELECT `__trickle_k0`
-      FROM (
-        SELECT `__trickle_k0`, __trickle_n
-        FROM `state_1`)
-      GROUP BY `__trickle_k0`
-      HAVING sum(__trickle_n) <> 0)
-    WHERE `__trickle_k0` = a.k)))
+    WHERE false) AS b ON a.k = b.k AND b.w <> 2, keys_1 AS __trickle_answers
+  WHERE (__trickle_answers.`__trickle_k0` = a.k))
 GROUP BY `__trickle_k0`;
 -- expect change
 SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
@@ -1102,7 +974,7 @@ FROM (
   FROM b_changes AS b)
 GROUP BY `__trickle_k0`;
 -- expect keys_1, computed once: the keys that came or went
-SELECT d.`__trickle_k0`
+SELECT d.`__trickle_k0`, coalesce(l.__trickle_n, 0) > 0 AS __trickle_before, coalesce(l.__trickle_n, 0) + d.__trickle_n > 0 AS __trickle_after
 FROM gains_1 AS d LEFT JOIN (
   SELECT l.`__trickle_k0`, sum(l.__trickle_n) AS __trickle_n
   FROM `state_1` AS l
@@ -1116,46 +988,12 @@ WHERE IF(coalesce(l.__trickle_n, 0) + d.__trickle_n < 0, CAST(raise_error('Kept 
 SELECT a.k, a.v, b.w, __trickle_weight AS __trickle_weight
 FROM a_after AS a JOIN b_changes AS b ON a.k = b.k
 UNION ALL
-SELECT a.k, a.v, b.w, CAST(1 AS BIGINT) AS __trickle_weight
+SELECT a.k, a.v, b.w, CAST(IF(__trickle_answers.__trickle_before, 1, 0) - IF(__trickle_answers.__trickle_after, 1, 0) AS BIGINT) AS __trickle_weight
 FROM a_after AS a LEFT JOIN (
   SELECT *
   FROM b_after
-  WHERE false) AS b ON a.k = b.k
-WHERE (EXISTS (
-  SELECT 1
-  FROM keys_1
-  WHERE `__trickle_k0` = a.k)) AND (NOT EXISTS (
-  SELECT 1
-  FROM (
-    SELECT `__trickle_k0`
-    FROM (
-      SELECT `__trickle_k0`, __trickle_n
-      FROM `state_1`
-      UNION ALL
-      SELECT `__trickle_k0`, __trickle_n
-      FROM gains_1)
-    GROUP BY `__trickle_k0`
-    HAVING sum(__trickle_n) <> 0)
-  WHERE `__trickle_k0` = a.k))
-UNION ALL
-SELECT a.k, a.v, b.w, CAST(-1 AS BIGINT) AS __trickle_weight
-FROM a_after AS a LEFT JOIN (
-  SELECT *
-  FROM b_after
-  WHERE false) AS b ON a.k = b.k
-WHERE (EXISTS (
-  SELECT 1
-  FROM keys_1
-  WHERE `__trickle_k0` = a.k)) AND (NOT EXISTS (
-  SELECT 1
-  FROM (
-    SELECT `__trickle_k0`
-    FROM (
-      SELECT `__trickle_k0`, __trickle_n
-      FROM `state_1`)
-    GROUP BY `__trickle_k0`
-    HAVING sum(__trickle_n) <> 0)
-  WHERE `__trickle_k0` = a.k));
+  WHERE false) AS b ON a.k = b.k, keys_1 AS __trickle_answers
+WHERE (__trickle_answers.`__trickle_k0` = a.k);
 
 -- title: left join behind a join
 -- changed: a, b, u
@@ -1172,7 +1010,7 @@ FROM (
   FROM u_changes AS u)
 GROUP BY `__trickle_k0`;
 -- expect keys_1, computed once: the keys that came or went
-SELECT d.`__trickle_k0`
+SELECT d.`__trickle_k0`, coalesce(l.__trickle_n, 0) > 0 AS __trickle_before, coalesce(l.__trickle_n, 0) + d.__trickle_n > 0 AS __trickle_after
 FROM gains_1 AS d LEFT JOIN (
   SELECT l.`__trickle_k0`, sum(l.__trickle_n) AS __trickle_n
   FROM `state_2` AS l
@@ -1192,46 +1030,12 @@ UNION ALL
 SELECT a.v, b.w, u.k, __trickle_weight AS __trickle_weight
 FROM a_before AS a JOIN b_before AS b ON a.k = b.k JOIN u_changes AS u ON u.k = b.w
 UNION ALL
-SELECT a.v, b.w, u.k, CAST(1 AS BIGINT) AS __trickle_weight
+SELECT a.v, b.w, u.k, CAST(IF(__trickle_answers.__trickle_before, 1, 0) - IF(__trickle_answers.__trickle_after, 1, 0) AS BIGINT) AS __trickle_weight
 FROM a_before AS a JOIN b_before AS b ON a.k = b.k LEFT JOIN (
   SELECT *
   FROM u_after
-  WHERE false) AS u ON u.k = b.w
-WHERE (EXISTS (
-  SELECT 1
-  FROM keys_1
-  WHERE `__trickle_k0` = b.w)) AND (NOT EXISTS (
-  SELECT 1
-  FROM (
-    SELECT `__trickle_k0`
-    FROM (
-      SELECT `__trickle_k0`, __trickle_n
-      FROM `state_2`
-      UNION ALL
-      SELECT `__trickle_k0`, __trickle_n
-      FROM gains_1)
-    GROUP BY `__trickle_k0`
-    HAVING sum(__trickle_n) <> 0)
-  WHERE `__trickle_k0` = b.w))
-UNION ALL
-SELECT a.v, b.w, u.k, CAST(-1 AS BIGINT) AS __trickle_weight
-FROM a_before AS a JOIN b_before AS b ON a.k = b.k LEFT JOIN (
-  SELECT *
-  FROM u_after
-  WHERE false) AS u ON u.k = b.w
-WHERE (EXISTS (
-  SELECT 1
-  FROM keys_1
-  WHERE `__trickle_k0` = b.w)) AND (NOT EXISTS (
-  SELECT 1
-  FROM (
-    SELECT `__trickle_k0`
-    FROM (
-      SELECT `__trickle_k0`, __trickle_n
-      FROM `state_2`)
-    GROUP BY `__trickle_k0`
-    HAVING sum(__trickle_n) <> 0)
-  WHERE `__trickle_k0` = b.w));
+  WHERE false) AS u ON u.k = b.w, keys_1 AS __trickle_answers
+WHERE (__trickle_answers.`__trickle_k0` = b.w);
 
 -- title: a left join after another
 -- changed: b, u
@@ -1252,7 +1056,7 @@ FROM (
   FROM b_changes AS b)
 GROUP BY `__trickle_k0`;
 -- expect keys_1, computed once: the keys that came or went
-SELECT d.`__trickle_k0`
+SELECT d.`__trickle_k0`, coalesce(l.__trickle_n, 0) > 0 AS __trickle_before, coalesce(l.__trickle_n, 0) + d.__trickle_n > 0 AS __trickle_after
 FROM gains_1 AS d LEFT JOIN (
   SELECT l.`__trickle_k0`, sum(l.__trickle_n) AS __trickle_n
   FROM `state_1` AS l
@@ -1269,7 +1073,7 @@ FROM (
   FROM u_changes AS u)
 GROUP BY `__trickle_k0`;
 -- expect keys_2, computed once: the keys that came or went
-SELECT d.`__trickle_k0`
+SELECT d.`__trickle_k0`, coalesce(l.__trickle_n, 0) > 0 AS __trickle_before, coalesce(l.__trickle_n, 0) + d.__trickle_n > 0 AS __trickle_after
 FROM gains_2 AS d LEFT JOIN (
   SELECT l.`__trickle_k0`, sum(l.__trickle_n) AS __trickle_n
   FROM `state_2` AS l
@@ -1283,90 +1087,22 @@ WHERE IF(coalesce(l.__trickle_n, 0) + d.__trickle_n < 0, CAST(raise_error('Kept 
 SELECT a.v, b.w, u.k, __trickle_weight AS __trickle_weight
 FROM a_after AS a JOIN b_changes AS b ON a.k = b.k LEFT JOIN u_after AS u ON a.v = u.k
 UNION ALL
-SELECT a.v, b.w, u.k, CAST(1 AS BIGINT) AS __trickle_weight
+SELECT a.v, b.w, u.k, CAST(IF(__trickle_answers.__trickle_before, 1, 0) - IF(__trickle_answers.__trickle_after, 1, 0) AS BIGINT) AS __trickle_weight
 FROM a_after AS a LEFT JOIN (
   SELECT *
   FROM b_after
-  WHERE false) AS b ON a.k = b.k LEFT JOIN u_after AS u ON a.v = u.k
-WHERE (EXISTS (
-  SELECT 1
-  FROM keys_1
-  WHERE `__trickle_k0` = a.k)) AND (NOT EXISTS (
-  SELECT 1
-  FROM (
-    SELECT `__trickle_k0`
-    FROM (
-      SELECT `__trickle_k0`, __trickle_n
-      FROM `state_1`
-      UNION ALL
-      SELECT `__trickle_k0`, __trickle_n
-      FROM gains_1)
-    GROUP BY `__trickle_k0`
-    HAVING sum(__trickle_n) <> 0)
-  WHERE `__trickle_k0` = a.k))
-UNION ALL
-SELECT a.v, b.w, u.k, CAST(-1 AS BIGINT) AS __trickle_weight
-FROM a_after AS a LEFT JOIN (
-  SELECT *
-  FROM b_after
-  WHERE false) AS b ON a.k = b.k LEFT JOIN u_after AS u ON a.v = u.k
-WHERE (EXISTS (
-  SELECT 1
-  FROM keys_1
-  WHERE `__trickle_k0` = a.k)) AND (NOT EXISTS (
-  SELECT 1
-  FROM (
-    SELECT `__trickle_k0`
-    FROM (
-      SELECT `__trickle_k0`, __trickle_n
-      FROM `state_1`)
-    GROUP BY `__trickle_k0`
-    HAVING sum(__trickle_n) <> 0)
-  WHERE `__trickle_k0` = a.k))
+  WHERE false) AS b ON a.k = b.k LEFT JOIN u_after AS u ON a.v = u.k, keys_1 AS __trickle_answers
+WHERE (__trickle_answers.`__trickle_k0` = a.k)
 UNION ALL
 SELECT a.v, b.w, u.k, __trickle_weight AS __trickle_weight
 FROM a_after AS a LEFT JOIN b_before AS b ON a.k = b.k JOIN u_changes AS u ON a.v = u.k
 UNION ALL
-SELECT a.v, b.w, u.k, CAST(1 AS BIGINT) AS __trickle_weight
+SELECT a.v, b.w, u.k, CAST(IF(__trickle_answers.__trickle_before, 1, 0) - IF(__trickle_answers.__trickle_after, 1, 0) AS BIGINT) AS __trickle_weight
 FROM a_after AS a LEFT JOIN b_before AS b ON a.k = b.k LEFT JOIN (
   SELECT *
   FROM u_after
-  WHERE false) AS u ON a.v = u.k
-WHERE (EXISTS (
-  SELECT 1
-  FROM keys_2
-  WHERE `__trickle_k0` = a.v)) AND (NOT EXISTS (
-  SELECT 1
-  FROM (
-    SELECT `__trickle_k0`
-    FROM (
-      SELECT `__trickle_k0`, __trickle_n
-      FROM `state_2`
-      UNION ALL
-      SELECT `__trickle_k0`, __trickle_n
-      FROM gains_2)
-    GROUP BY `__trickle_k0`
-    HAVING sum(__trickle_n) <> 0)
-  WHERE `__trickle_k0` = a.v))
-UNION ALL
-SELECT a.v, b.w, u.k, CAST(-1 AS BIGINT) AS __trickle_weight
-FROM a_after AS a LEFT JOIN b_before AS b ON a.k = b.k LEFT JOIN (
-  SELECT *
-  FROM u_after
-  WHERE false) AS u ON a.v = u.k
-WHERE (EXISTS (
-  SELECT 1
-  FROM keys_2
-  WHERE `__trickle_k0` = a.v)) AND (NOT EXISTS (
-  SELECT 1
-  FROM (
-    SELECT `__trickle_k0`
-    FROM (
-      SELECT `__trickle_k0`, __trickle_n
-      FROM `state_2`)
-    GROUP BY `__trickle_k0`
-    HAVING sum(__trickle_n) <> 0)
-  WHERE `__trickle_k0` = a.v));
+  WHERE false) AS u ON a.v = u.k, keys_2 AS __trickle_answers
+WHERE (__trickle_answers.`__trickle_k0` = a.v);
 
 -- title: full join
 -- changed: a, b
@@ -1383,7 +1119,7 @@ FROM (
   FROM b_changes AS b)
 GROUP BY `__trickle_k0`;
 -- expect keys_1, computed once: the keys that came or went
-SELECT d.`__trickle_k0`
+SELECT d.`__trickle_k0`, coalesce(l.__trickle_n, 0) > 0 AS __trickle_before, coalesce(l.__trickle_n, 0) + d.__trickle_n > 0 AS __trickle_after
 FROM gains_1 AS d LEFT JOIN (
   SELECT l.`__trickle_k0`, sum(l.__trickle_n) AS __trickle_n
   FROM `state_1` AS l
@@ -1400,46 +1136,12 @@ UNION ALL
 SELECT a.k, a.v, b.k AS bk, b.w, __trickle_weight AS __trickle_weight
 FROM a_before AS a JOIN b_changes AS b ON a.k = b.k
 UNION ALL
-SELECT a.k, a.v, b.k AS bk, b.w, CAST(1 AS BIGINT) AS __trickle_weight
+SELECT a.k, a.v, b.k AS bk, b.w, CAST(IF(__trickle_answers.__trickle_before, 1, 0) - IF(__trickle_answers.__trickle_after, 1, 0) AS BIGINT) AS __trickle_weight
 FROM a_before AS a LEFT JOIN (
   SELECT *
   FROM b_after
-  WHERE false) AS b ON a.k = b.k
-WHERE (EXISTS (
-  SELECT 1
-  FROM keys_1
-  WHERE `__trickle_k0` = a.k)) AND (NOT EXISTS (
-  SELECT 1
-  FROM (
-    SELECT `__trickle_k0`
-    FROM (
-      SELECT `__trickle_k0`, __trickle_n
-      FROM `state_1`
-      UNION ALL
-      SELECT `__trickle_k0`, __trickle_n
-      FROM gains_1)
-    GROUP BY `__trickle_k0`
-    HAVING sum(__trickle_n) <> 0)
-  WHERE `__trickle_k0` = a.k))
-UNION ALL
-SELECT a.k, a.v, b.k AS bk, b.w, CAST(-1 AS BIGINT) AS __trickle_weight
-FROM a_before AS a LEFT JOIN (
-  SELECT *
-  FROM b_after
-  WHERE false) AS b ON a.k = b.k
-WHERE (EXISTS (
-  SELECT 1
-  FROM keys_1
-  WHERE `__trickle_k0` = a.k)) AND (NOT EXISTS (
-  SELECT 1
-  FROM (
-    SELECT `__trickle_k0`
-    FROM (
-      SELECT `__trickle_k0`, __trickle_n
-      FROM `state_1`)
-    GROUP BY `__trickle_k0`
-    HAVING sum(__trickle_n) <> 0)
-  WHERE `__trickle_k0` = a.k))
+  WHERE false) AS b ON a.k = b.k, keys_1 AS __trickle_answers
+WHERE (__trickle_answers.`__trickle_k0` = a.k)
 UNION ALL
 SELECT a.k, a.v, b.k AS bk, b.w, __trickle_weight AS __trickle_weight
 FROM (
