@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -87,8 +88,22 @@ def present(spark: SparkSession, bench: SparkBench, source: Input, opened: Calla
     return Views(view, view, None, types=_types(schema, source))
 
 
-def states_of(spark: SparkSession, bench: SparkBench, one: ChangedInput, opened: Callable[[int], None]) -> Views:
-    """An input before and after with its change; ``opened`` is told the bytes of files that Spark gets to read."""
+def states_of(
+    spark: SparkSession,
+    bench: SparkBench,
+    one: ChangedInput,
+    opened: Callable[[int], None],
+    named: AbstractSet[str] | None = None,
+) -> Views:
+    """An input before and after with its change.
+
+    Args:
+        spark: The session.
+        bench: Names the views.
+        one: What happened to the input.
+        opened: Is told the bytes of files that Spark gets to read.
+        named: Folded words, among which are all columns of the input that are read; None: all columns are.
+    """
     now = present(spark, bench, one.after, opened)
     if one.nothing:
         return now
@@ -96,7 +111,7 @@ def states_of(spark: SparkSession, bench: SparkBench, one: ChangedInput, opened:
     if not one.only_grew:
         opened(one.size)
         # Files that were rewritten hold mostly rows that cancel out: computed once, not in every term.
-        change = bench.keep_frame(weighted_changes(spark, one.after.table, one.changes, schema, one.lost))
+        change = bench.keep_frame(weighted_changes(spark, one.after.table, one.changes, schema, one.lost, named))
         if change is None:
             return now
     else:

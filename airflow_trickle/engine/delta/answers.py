@@ -1,6 +1,6 @@
 """The rows around a subquery that have another answer: joined with the keys that have one, and with both answers.
 
-    A = L ⋈[l.a = k] K            K: a row for each key whose answer has changed, with the answer before and after
+A = L ⋈[l.a = k] K            K: a row for each key whose answer has changed, with the answer before and after
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ class LookedUp:
     #: The keys with their answers, and the conditions of the join with them.
     beside: Beside
     conditions: tuple[str, ...]
+    #: Whether a row meets at most one key. Columns of two types may be equal to several: 1 = '1' and 1 = '01'.
+    one_key: bool
 
     @property
     def before(self) -> str:
@@ -42,10 +44,12 @@ def looked_up_by(context: Context, relations: Relations, lookup: Lookup) -> Look
     """How the rows of some relations meet the keys for which the answer has changed; None if none does."""
     if lookup.delta is None:
         return None
-    ranges, within = context.bench.ranges(lookup.delta), []
-    for number, column in enumerate(lookup.keys):
+    ranges, within, one_key = context.bench.ranges(lookup.delta), [], True
+    for number, (column, inner) in enumerate(zip(lookup.keys, lookup.types, strict=True)):
         known, at = ranges.get(f"{RESERVED}k{number}"), relations.find(column)
-        if known is None or at is None or (relations.types(at) or {}).get(column.name) != known.type:
+        kind = None if at is None else (relations.types(at) or {}).get(column.name)
+        one_key = one_key and kind == inner
+        if known is None or at is None or kind != known.type:
             continue
         if relations.never_meets(at, Version.OLD, column.name, known):
             return None
@@ -55,4 +59,4 @@ def looked_up_by(context: Context, relations: Relations, lookup: Lookup) -> Look
     inside = " AND ".join(f"{name} = {column.text}" for name, column in pairs)
     affected = " AND ".join([f"EXISTS (SELECT 1 FROM {quote(lookup.delta)} WHERE {inside})", *within])
     same = (f"{ALIAS}.{name} = {column.text}" for name, column in pairs)
-    return LookedUp(affected, Beside(lookup.delta, ALIAS, (*names, BEFORE, AFTER)), (*same, *within))
+    return LookedUp(affected, Beside(lookup.delta, ALIAS, (*names, BEFORE, AFTER)), (*same, *within), one_key)

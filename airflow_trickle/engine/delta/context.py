@@ -94,6 +94,9 @@ class Workbench(Protocol):
     def ranges(self, view: str) -> Mapping[str, Ranges]:
         """Between which values the columns of a view lie, by folded name, as far as that is known."""
 
+    def is_large(self, view: str) -> bool:
+        """Whether to read all rows of a view takes longer than to find those that few changed rows may meet."""
+
     def rows_of(self, view: str) -> pa.Table | None:
         """The rows of a view, if they are in this process."""
 
@@ -203,6 +206,8 @@ class Lookup:
     delta: str | None
     #: Whether that view has the answers too, before and after.
     answered: bool = True
+    #: Whether it is the list of ``key IN (…)``: the answer is that of the whole condition.
+    is_list: bool = False
 
     def text(self, version: Version, enough: str | None = None) -> str:
         """The subquery in one state; ``enough``: which entries it may read."""

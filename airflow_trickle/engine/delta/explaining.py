@@ -103,6 +103,10 @@ class ExplainingBench:
         """Between which values a view lies: not known, since it has no rows."""
         return {}
 
+    def is_large(self, view: str) -> bool:
+        """False: how large inputs are is not looked at."""
+        return False
+
     def rows_of(self, view: str) -> pa.Table | None:
         """None: nothing is computed."""
         return None

@@ -20,9 +20,9 @@ from airflow_trickle.algebra.nodes import JoinKind
 from airflow_trickle.blocks.expressions import may_not_move
 from airflow_trickle.blocks.refusals import NAME_MAY_BE_A_FUNCTION, refuse_using
 from airflow_trickle.blocks.shapes import Derived, FromItem, NotInBlocks, Select, TableName
+from airflow_trickle.engine.delta.answers import looked_up_by
 from airflow_trickle.engine.delta.context import Context, Lookup, Scope, Version
 from airflow_trickle.engine.delta.narrowing import Narrowing
-from airflow_trickle.engine.delta.answers import looked_up_by
 from airflow_trickle.engine.delta.terms import INNER, Term, uniform
 from airflow_trickle.engine.zset import RESERVED, WEIGHT
 from airflow_trickle.identifiers import fold, parse_alias, quote
@@ -118,6 +118,14 @@ class Joins:
         met = looked_up_by(self._context, self._narrowing.relations, lookup)
         if met is None:
             return []
+        if not met.one_key:
+            return [
+                replace(
+                    uniform(at, Version.OLD, weight).with_(Version.EMPTY, join),
+                    conditions=(met.affected, f"NOT EXISTS ({lookup.text(version)})"),
+                )
+                for version, weight in ((Version.NEW, 1), (Version.OLD, -1))
+            ]
         weight = f"CAST(IF({met.before}, 1, 0) - IF({met.after}, 1, 0) AS BIGINT)"
         term = uniform(at, Version.OLD).with_(Version.EMPTY, join)
         return [replace(term, weight=weight, sign=0, conditions=met.conditions, beside=met.beside)]

@@ -133,20 +133,24 @@ class Block:
         met = looked_up_by(context, self.narrowing.relations, lookup)
         if met is None:
             return []
+        if not met.one_key:
+            return None
         parts = [part.span for part in conjuncts(context.blocks.cursor(where))] or [where]
         around = next(part for part in parts if _is_within(subquery.span, part))
         begin, end = Span(around.start, subquery.whole.start), Span(subquery.whole.end, around.end)
         head, tail = (context.expression(span, Version.NEW, self.scope) for span in (begin, end))
+        if lookup.is_list:
+            head = tail = ""
         before, after = (f"IF({head}{answer}{tail}, 1, 0)" for answer in (met.before, met.after))
         others = tuple(context.expression(part, Version.NEW, self.scope) for part in parts if part is not around)
-        term = uniform(self.count, Version.OLD)
+        term = replace(uniform(self.count, Version.OLD), beside=met.beside)
         return [
             replace(
                 term,
+                enough=self.narrowing.cut_by(term, met.beside, lookup),
                 weight=f"CAST({after} - {before} AS BIGINT)",
                 sign=0,
                 conditions=(*met.conditions, f"{after} <> {before}"),
-                beside=met.beside,
                 where=others,
             )
         ]
@@ -266,22 +270,9 @@ def affected_by(block: Block, subquery: Subquery) -> Affected:
     be another one. Names mean what they mean in the query, since the text stands where it stood.
     """
     context, scope = block.context, block.scope
-    select = _plain_select(subquery.query)
-    if select is None:
-        return Affected("true")
-    lookup = context.lookups.get(subquery.query.span)
-    if lookup is not None and lookup.keys:
-        met = looked_up_by(context, block.narrowing.relations, lookup)
-        return Affected("false" if met is None else met.affected)
-    if lookup is not None:
-        probe = _probe(block, subquery)
-        if lookup.delta is None or probe is None:
-            return Affected("false" if lookup.delta is None else "true")
-        return Affected(_among(probe, [f"SELECT {quote(f'{RESERVED}k0')} FROM {quote(lookup.delta)}"]))
-    views = context.maintained.get(subquery.query.span)
-    if views is not None:
-        probe = _probe(block, subquery) if subquery.kind is SubqueryKind.IN else None
-        return Affected("true" if probe is None else _among(probe, [_values(context, views)]))
+    select, by_state = _plain_select(subquery.query), _affected_by_state(block, subquery)
+    if select is None or by_state is not None:
+        return by_state or Affected("true")
     inner = Block(context, select, scope, {})
     probe = _probe(block, subquery) if subquery.kind is SubqueryKind.IN and _has_values_of_rows(inner) else None
     if _has_changed_derived(inner) or star_in_rows(context.blocks, select) is not None:
@@ -290,6 +281,26 @@ def affected_by(block: Block, subquery: Subquery) -> Affected:
         return Affected("true" if probe is None else _among_moved(inner, subquery.query, probe))
     terms = inner.joins.terms()
     return _where_rows_changed(block, inner, terms) if probe is None else Affected(_affected_in(inner, terms, probe))
+
+
+def _affected_by_state(block: Block, subquery: Subquery) -> Affected | None:
+    """The same, of a subquery that is answered from auxiliary state; None if it is not."""
+    context = block.context
+    lookup, views = context.lookups.get(subquery.query.span), context.maintained.get(subquery.query.span)
+    if lookup is not None and lookup.keys:
+        met = looked_up_by(context, block.narrowing.relations, lookup)
+        return Affected("false" if met is None else met.affected)
+    if lookup is None and views is None:
+        return None
+    probe = _probe(block, subquery) if subquery.kind is SubqueryKind.IN else None
+    if lookup is not None and lookup.delta is None:
+        return Affected("false")
+    if probe is None:
+        return Affected("true")
+    if views is not None:
+        return Affected(_among(probe, [_values(context, views)]))
+    assert lookup is not None  # noqa: S101 - one of the two is there
+    return Affected(_among(probe, [f"SELECT {quote(f'{RESERVED}k0')} FROM {quote(str(lookup.delta))}"]))
 
 
 def _has_values_of_rows(inner: Block) -> bool:

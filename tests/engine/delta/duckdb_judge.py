@@ -180,6 +180,8 @@ class DuckDBJudge:
         assert executor.names is not None
         names = sorted({ref.name.lower() for ref in query.references})
         states = {name: self._named_states(executor, name, case) for name in names}
+        large = [states[name] for name in case.large]
+        executor.large = frozenset(view for one in large for view in (one.old, one.new))
         published = self._publish(executor, query, states, executor.names.give("published"))
         shown, tallies, parts = list[tuple[str, str]](), Tallies(), None
         if case.state:

@@ -612,6 +612,14 @@ SELECT a.k, a.v FROM a WHERE a.k IN (SELECT u.k FROM u WHERE (SELECT count(*) + 
 SELECT t.k AS `__trickle_k0`, count(*) AS __trickle_n, count(1) AS __trickle_c0, count(t.i) AS __trickle_c1
 FROM t_after AS t
 GROUP BY t.k;
+-- expect state_1, kept of a part
+SELECT u.k AS `__trickle_k0`, count(*) AS __trickle_n
+FROM u_after AS u
+WHERE ((
+  SELECT count(*) + count(t.i)
+  FROM t_after AS t
+  WHERE t.k = u.k) > 2)
+GROUP BY u.k;
 -- expect gains_1, computed once: what the changed rows add to each key
 SELECT `__trickle_k0`, sum(__trickle_w) AS __trickle_n, sum(CASE WHEN __trickle_x0 IS NULL THEN 0L ELSE __trickle_w END) AS __trickle_c0, sum(CASE WHEN __trickle_x1 IS NULL THEN 0L ELSE __trickle_w END) AS __trickle_c1
 FROM (
@@ -644,74 +652,46 @@ FROM (
             FROM gains_1))
         GROUP BY `__trickle_k0`))))
 WHERE NOT (__trickle_before <=> __trickle_after);
--- expect changed_values_2, computed once: the changed values of a subquery
-SELECT DISTINCT *
+-- expect gains_2, computed once: what the changed rows add to each key
+SELECT `__trickle_k0`, sum(__trickle_w) AS __trickle_n
 FROM (
-  SELECT u.k
+  SELECT u.k AS `__trickle_k0`, CAST(IF(__trickle_answers.__trickle_after > 2, 1, 0) - IF(__trickle_answers.__trickle_before > 2, 1, 0) AS BIGINT) AS __trickle_w
   FROM u_after AS u, answers_1 AS __trickle_answers
-  WHERE (__trickle_answers.`__trickle_k0` = u.k) AND (IF(__trickle_answers.__trickle_after > 2, 1, 0) <> IF(__trickle_answers.__trickle_before > 2, 1, 0))) AS __trickle_q(__trickle_v);
+  WHERE (__trickle_answers.`__trickle_k0` = u.k) AND (IF(__trickle_answers.__trickle_after > 2, 1, 0) <> IF(__trickle_answers.__trickle_before > 2, 1, 0)))
+GROUP BY `__trickle_k0`;
+-- expect keys_1, computed once: the keys that came or went
+SELECT d.`__trickle_k0`, coalesce(l.__trickle_n, 0) > 0 AS __trickle_before, coalesce(l.__trickle_n, 0) + d.__trickle_n > 0 AS __trickle_after
+FROM gains_2 AS d LEFT JOIN (
+  SELECT l.`__trickle_k0`, sum(l.__trickle_n) AS __trickle_n
+  FROM `state_1` AS l
+  WHERE EXISTS (
+    SELECT 1
+    FROM gains_2 AS d
+    WHERE d.`__trickle_k0` <=> l.`__trickle_k0`)
+  GROUP BY l.`__trickle_k0`) AS l ON d.`__trickle_k0` <=> l.`__trickle_k0`
+WHERE IF(coalesce(l.__trickle_n, 0) + d.__trickle_n < 0, CAST(raise_error('Kept lines: the rows of a key do not add up') AS BOOLEAN), (coalesce(l.__trickle_n, 0) > 0) <> (coalesce(l.__trickle_n, 0) + d.__trickle_n > 0));
 -- expect change
 SELECT a.k, a.v, __trickle_weight AS __trickle_weight
 FROM a_changes AS a
 WHERE (a.k IN (
-  SELECT u.k
-  FROM u_after AS u
-  WHERE (
-    SELECT __trickle_n + __trickle_c1
-    FROM (
-      SELECT coalesce(sum(__trickle_n), 0) AS __trickle_n, coalesce(sum(__trickle_c0), 0) AS __trickle_c0, coalesce(sum(__trickle_c1), 0) AS __trickle_c1
-      FROM (
-        SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_c1
-        FROM `state_2`
-        UNION ALL
-        SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_c1
-        FROM gains_1)
-      WHERE `__trickle_k0` = u.k)) > 2))
-UNION ALL
-SELECT a.k, a.v, CAST(1 AS BIGINT) AS __trickle_weight
-FROM a_before AS a
-WHERE (a.k IN (
-  SELECT u.k
-  FROM u_after AS u
-  WHERE (
-    SELECT __trickle_n + __trickle_c1
-    FROM (
-      SELECT coalesce(sum(__trickle_n), 0) AS __trickle_n, coalesce(sum(__trickle_c0), 0) AS __trickle_c0, coalesce(sum(__trickle_c1), 0) AS __trickle_c1
-      FROM (
-        SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_c1
-        FROM `state_2`
-        UNION ALL
-        SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_c1
-        FROM gains_1)
-      WHERE `__trickle_k0` = u.k)) > 2)) AND (((a.k) IN (
-  SELECT __trickle_v
-  FROM changed_values_2) OR EXISTS (
-  SELECT 1
+  SELECT `__trickle_k0`
   FROM (
-    SELECT __trickle_v
-    FROM changed_values_2) AS __trickle_n(__trickle_v)
-  WHERE __trickle_v IS NULL) OR (a.k) IS NULL))
-UNION ALL
-SELECT a.k, a.v, CAST(-1 AS BIGINT) AS __trickle_weight
-FROM a_before AS a
-WHERE (a.k IN (
-  SELECT u.k
-  FROM u_after AS u
-  WHERE (
-    SELECT __trickle_n + __trickle_c1
+    SELECT *
     FROM (
-      SELECT coalesce(sum(__trickle_n), 0) AS __trickle_n, coalesce(sum(__trickle_c0), 0) AS __trickle_c0, coalesce(sum(__trickle_c1), 0) AS __trickle_c1
-      FROM (
-        SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_c1
-        FROM `state_2`)
-      WHERE `__trickle_k0` = u.k)) > 2)) AND (((a.k) IN (
-  SELECT __trickle_v
-  FROM changed_values_2) OR EXISTS (
-  SELECT 1
-  FROM (
-    SELECT __trickle_v
-    FROM changed_values_2) AS __trickle_n(__trickle_v)
-  WHERE __trickle_v IS NULL) OR (a.k) IS NULL));
+      SELECT `__trickle_k0`, __trickle_n
+      FROM `state_1`
+      UNION ALL
+      SELECT `__trickle_k0`, __trickle_n
+      FROM gains_2)
+    WHERE `__trickle_k0` IN (
+      SELECT `k`
+      FROM a_changes))
+  GROUP BY `__trickle_k0`
+  HAVING sum(__trickle_n) <> 0))
+UNION ALL
+SELECT a.k, a.v, CAST(IF(__trickle_answers.__trickle_after, 1, 0) - IF(__trickle_answers.__trickle_before, 1, 0) AS BIGINT) AS __trickle_weight
+FROM a_before AS a, keys_1 AS __trickle_answers
+WHERE (__trickle_answers.`__trickle_k0` = a.k) AND (IF(__trickle_answers.__trickle_after, 1, 0) <> IF(__trickle_answers.__trickle_before, 1, 0));
 
 -- title: a lookup inside NOT IN
 -- changed: a, u, t
@@ -721,6 +701,14 @@ SELECT a.k, a.v FROM a WHERE a.k NOT IN (SELECT u.k FROM u WHERE u.k IS NOT NULL
 SELECT t.k AS `__trickle_k0`, count(*) AS __trickle_n, count(1) AS __trickle_c0
 FROM t_after AS t
 GROUP BY t.k;
+-- expect state_1, kept of a part
+SELECT u.k AS `__trickle_k0`, count(*) AS __trickle_n
+FROM u_after AS u
+WHERE (u.k IS NOT NULL AND (
+  SELECT count(*)
+  FROM t_after AS t
+  WHERE t.k = u.k) > 1)
+GROUP BY u.k;
 -- expect gains_1, computed once: what the changed rows add to each key
 SELECT `__trickle_k0`, sum(__trickle_w) AS __trickle_n, sum(CASE WHEN __trickle_x0 IS NULL THEN 0L ELSE __trickle_w END) AS __trickle_c0
 FROM (
@@ -753,10 +741,10 @@ FROM (
             FROM gains_1))
         GROUP BY `__trickle_k0`))))
 WHERE NOT (__trickle_before <=> __trickle_after);
--- expect changed_values_2, computed once: the changed values of a subquery
-SELECT DISTINCT *
+-- expect gains_2, computed once: what the changed rows add to each key
+SELECT `__trickle_k0`, sum(__trickle_w) AS __trickle_n
 FROM (
-  SELECT u.k
+  SELECT u.k AS `__trickle_k0`, __trickle_weight AS __trickle_w
   FROM u_changes AS u
   WHERE (u.k IS NOT NULL AND (
     SELECT __trickle_n
@@ -775,70 +763,70 @@ FROM (
           FROM u_changes))
       WHERE `__trickle_k0` = u.k)) > 1)
   UNION ALL
-  SELECT u.k
+  SELECT u.k AS `__trickle_k0`, CAST(IF(__trickle_answers.__trickle_after > 1, 1, 0) - IF(__trickle_answers.__trickle_before > 1, 1, 0) AS BIGINT) AS __trickle_w
   FROM u_before AS u, answers_1 AS __trickle_answers
-  WHERE (u.k IS NOT NULL) AND (__trickle_answers.`__trickle_k0` = u.k) AND (IF(__trickle_answers.__trickle_after > 1, 1, 0) <> IF(__trickle_answers.__trickle_before > 1, 1, 0))) AS __trickle_q(__trickle_v);
+  WHERE (u.k IS NOT NULL) AND (__trickle_answers.`__trickle_k0` = u.k) AND (IF(__trickle_answers.__trickle_after > 1, 1, 0) <> IF(__trickle_answers.__trickle_before > 1, 1, 0)))
+GROUP BY `__trickle_k0`;
+-- expect keys_1, computed once: the keys that came or went
+SELECT d.`__trickle_k0`, coalesce(l.__trickle_n, 0) > 0 AS __trickle_before, coalesce(l.__trickle_n, 0) + d.__trickle_n > 0 AS __trickle_after
+FROM gains_2 AS d LEFT JOIN (
+  SELECT l.`__trickle_k0`, sum(l.__trickle_n) AS __trickle_n
+  FROM `state_1` AS l
+  WHERE EXISTS (
+    SELECT 1
+    FROM gains_2 AS d
+    WHERE d.`__trickle_k0` <=> l.`__trickle_k0`)
+  GROUP BY l.`__trickle_k0`) AS l ON d.`__trickle_k0` <=> l.`__trickle_k0`
+WHERE IF(coalesce(l.__trickle_n, 0) + d.__trickle_n < 0, CAST(raise_error('Kept lines: the rows of a key do not add up') AS BOOLEAN), (coalesce(l.__trickle_n, 0) > 0) <> (coalesce(l.__trickle_n, 0) + d.__trickle_n > 0));
 -- expect change
 SELECT a.k, a.v, __trickle_weight AS __trickle_weight
 FROM a_changes AS a
 WHERE (a.k NOT IN (
-  SELECT u.k
-  FROM u_after AS u
-  WHERE u.k IS NOT NULL AND (
-    SELECT __trickle_n
-    FROM (
-      SELECT coalesce(sum(__trickle_n), 0) AS __trickle_n, coalesce(sum(__trickle_c0), 0) AS __trickle_c0
-      FROM (
-        SELECT `__trickle_k0`, __trickle_n, __trickle_c0
-        FROM `state_2`
-        UNION ALL
-        SELECT `__trickle_k0`, __trickle_n, __trickle_c0
-        FROM gains_1)
-      WHERE `__trickle_k0` = u.k)) > 1))
+  SELECT `__trickle_k0`
+  FROM (
+    SELECT `__trickle_k0`, __trickle_n
+    FROM `state_1`
+    UNION ALL
+    SELECT `__trickle_k0`, __trickle_n
+    FROM gains_2)
+  GROUP BY `__trickle_k0`
+  HAVING sum(__trickle_n) <> 0))
 UNION ALL
 SELECT a.k, a.v, CAST(1 AS BIGINT) AS __trickle_weight
 FROM a_before AS a
 WHERE (a.k NOT IN (
-  SELECT u.k
-  FROM u_after AS u
-  WHERE u.k IS NOT NULL AND (
-    SELECT __trickle_n
-    FROM (
-      SELECT coalesce(sum(__trickle_n), 0) AS __trickle_n, coalesce(sum(__trickle_c0), 0) AS __trickle_c0
-      FROM (
-        SELECT `__trickle_k0`, __trickle_n, __trickle_c0
-        FROM `state_2`
-        UNION ALL
-        SELECT `__trickle_k0`, __trickle_n, __trickle_c0
-        FROM gains_1)
-      WHERE `__trickle_k0` = u.k)) > 1)) AND (((a.k) IN (
-  SELECT __trickle_v
-  FROM changed_values_2) OR EXISTS (
+  SELECT `__trickle_k0`
+  FROM (
+    SELECT `__trickle_k0`, __trickle_n
+    FROM `state_1`
+    UNION ALL
+    SELECT `__trickle_k0`, __trickle_n
+    FROM gains_2)
+  GROUP BY `__trickle_k0`
+  HAVING sum(__trickle_n) <> 0)) AND (((a.k) IN (
+  SELECT `__trickle_k0`
+  FROM keys_1) OR EXISTS (
   SELECT 1
   FROM (
-    SELECT __trickle_v
-    FROM changed_values_2) AS __trickle_n(__trickle_v)
+    SELECT `__trickle_k0`
+    FROM keys_1) AS __trickle_n(__trickle_v)
   WHERE __trickle_v IS NULL) OR (a.k) IS NULL))
 UNION ALL
 SELECT a.k, a.v, CAST(-1 AS BIGINT) AS __trickle_weight
 FROM a_before AS a
 WHERE (a.k NOT IN (
-  SELECT u.k
-  FROM u_before AS u
-  WHERE u.k IS NOT NULL AND (
-    SELECT __trickle_n
-    FROM (
-      SELECT coalesce(sum(__trickle_n), 0) AS __trickle_n, coalesce(sum(__trickle_c0), 0) AS __trickle_c0
-      FROM (
-        SELECT `__trickle_k0`, __trickle_n, __trickle_c0
-        FROM `state_2`)
-      WHERE `__trickle_k0` = u.k)) > 1)) AND (((a.k) IN (
-  SELECT __trickle_v
-  FROM changed_values_2) OR EXISTS (
+  SELECT `__trickle_k0`
+  FROM (
+    SELECT `__trickle_k0`, __trickle_n
+    FROM `state_1`)
+  GROUP BY `__trickle_k0`
+  HAVING sum(__trickle_n) <> 0)) AND (((a.k) IN (
+  SELECT `__trickle_k0`
+  FROM keys_1) OR EXISTS (
   SELECT 1
   FROM (
-    SELECT __trickle_v
-    FROM changed_values_2) AS __trickle_n(__trickle_v)
+    SELECT `__trickle_k0`
+    FROM keys_1) AS __trickle_n(__trickle_v)
   WHERE __trickle_v IS NULL) OR (a.k) IS NULL));
 
 -- title: left join
@@ -1030,12 +1018,46 @@ UNION ALL
 SELECT a.v, b.w, u.k, __trickle_weight AS __trickle_weight
 FROM a_before AS a JOIN b_before AS b ON a.k = b.k JOIN u_changes AS u ON u.k = b.w
 UNION ALL
-SELECT a.v, b.w, u.k, CAST(IF(__trickle_answers.__trickle_before, 1, 0) - IF(__trickle_answers.__trickle_after, 1, 0) AS BIGINT) AS __trickle_weight
+SELECT a.v, b.w, u.k, CAST(1 AS BIGINT) AS __trickle_weight
 FROM a_before AS a JOIN b_before AS b ON a.k = b.k LEFT JOIN (
   SELECT *
   FROM u_after
-  WHERE false) AS u ON u.k = b.w, keys_1 AS __trickle_answers
-WHERE (__trickle_answers.`__trickle_k0` = b.w);
+  WHERE false) AS u ON u.k = b.w
+WHERE (EXISTS (
+  SELECT 1
+  FROM keys_1
+  WHERE `__trickle_k0` = b.w)) AND (NOT EXISTS (
+  SELECT 1
+  FROM (
+    SELECT `__trickle_k0`
+    FROM (
+      SELECT `__trickle_k0`, __trickle_n
+      FROM `state_2`
+      UNION ALL
+      SELECT `__trickle_k0`, __trickle_n
+      FROM gains_1)
+    GROUP BY `__trickle_k0`
+    HAVING sum(__trickle_n) <> 0)
+  WHERE `__trickle_k0` = b.w))
+UNION ALL
+SELECT a.v, b.w, u.k, CAST(-1 AS BIGINT) AS __trickle_weight
+FROM a_before AS a JOIN b_before AS b ON a.k = b.k LEFT JOIN (
+  SELECT *
+  FROM u_after
+  WHERE false) AS u ON u.k = b.w
+WHERE (EXISTS (
+  SELECT 1
+  FROM keys_1
+  WHERE `__trickle_k0` = b.w)) AND (NOT EXISTS (
+  SELECT 1
+  FROM (
+    SELECT `__trickle_k0`
+    FROM (
+      SELECT `__trickle_k0`, __trickle_n
+      FROM `state_2`)
+    GROUP BY `__trickle_k0`
+    HAVING sum(__trickle_n) <> 0)
+  WHERE `__trickle_k0` = b.w));
 
 -- title: a left join after another
 -- changed: b, u
@@ -1223,3 +1245,632 @@ SELECT a.k, (SELECT sum(hash(*)) FROM b WHERE b.k = a.k) AS h FROM a;
 -- engine: spark
 SELECT a.k FROM a WHERE EXISTS (SELECT 1 FROM b WHERE b.k = a.k AND hash(b.*) % 2 = 0);
 -- expect no state
+
+-- title: a large relation around a subquery is cut to the keys with another answer
+-- changed: b
+-- large: u
+-- state: kept
+SELECT a.v, u.w FROM u, a WHERE a.k = u.k AND u.w > 1 AND a.v > (SELECT count(*) FROM b WHERE b.k = a.k AND b.w > 0);
+-- expect state_1, kept of a part
+SELECT b.k AS `__trickle_k0`, count(*) AS __trickle_n, count(1) AS __trickle_c0
+FROM b_after AS b
+WHERE (b.w > 0)
+GROUP BY b.k;
+-- expect gains_1, computed once: what the changed rows add to each key
+SELECT `__trickle_k0`, sum(__trickle_w) AS __trickle_n, sum(CASE WHEN __trickle_x0 IS NULL THEN 0L ELSE __trickle_w END) AS __trickle_c0
+FROM (
+  SELECT b.k AS `__trickle_k0`, 1 AS __trickle_x0, __trickle_weight AS __trickle_w
+  FROM b_changes AS b
+  WHERE (b.w > 0))
+GROUP BY `__trickle_k0`;
+-- expect answers_1, computed once: the keys with another answer
+SELECT *
+FROM (
+  SELECT `__trickle_k0`, __trickle_before, __trickle_n AS __trickle_after
+  FROM (
+    SELECT `__trickle_k0`, __trickle_before, __trickle_n_after AS __trickle_n, __trickle_c0_after AS __trickle_c0
+    FROM (
+      SELECT `__trickle_k0`, __trickle_n AS __trickle_before, __trickle_n_after, __trickle_c0_after
+      FROM (
+        SELECT `__trickle_k0`, coalesce(sum(CASE WHEN __trickle_old THEN __trickle_n END), 0) AS __trickle_n, coalesce(sum(__trickle_n), 0) AS __trickle_n_after, coalesce(sum(CASE WHEN __trickle_old THEN __trickle_c0 END), 0) AS __trickle_c0, coalesce(sum(__trickle_c0), 0) AS __trickle_c0_after
+        FROM (
+          SELECT `__trickle_k0`, __trickle_n, __trickle_c0, true AS __trickle_old
+          FROM (
+            SELECT *
+            FROM `state_1` AS l
+            WHERE EXISTS (
+              SELECT 1
+              FROM gains_1 AS d
+              WHERE d.`__trickle_k0` <=> l.`__trickle_k0`))
+          UNION ALL
+          SELECT `__trickle_k0`, __trickle_n, __trickle_c0, false AS __trickle_old
+          FROM (
+            SELECT *
+            FROM gains_1))
+        GROUP BY `__trickle_k0`))))
+WHERE NOT (__trickle_before <=> __trickle_after);
+-- expect change
+SELECT a.v, u.w, CAST(IF(a.v > __trickle_answers.__trickle_after, 1, 0) - IF(a.v > __trickle_answers.__trickle_before, 1, 0) AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT *
+  FROM u_after
+  WHERE `k` IN (
+    SELECT `__trickle_k0`
+    FROM answers_1)) AS u, a_after AS a, answers_1 AS __trickle_answers
+WHERE (a.k = u.k) AND (u.w > 1) AND (__trickle_answers.`__trickle_k0` = a.k) AND (IF(a.v > __trickle_answers.__trickle_after, 1, 0) <> IF(a.v > __trickle_answers.__trickle_before, 1, 0));
+
+-- title: all columns of a relation whose subquery has another answer
+-- changed: b
+-- state: kept
+SELECT *, a.k + 1 AS k1 FROM a WHERE NOT EXISTS (SELECT 1 FROM b WHERE b.k = a.k) AND a.v > 0;
+-- expect state_1, kept of a part
+SELECT b.k AS `__trickle_k0`, count(*) AS __trickle_n
+FROM b_after AS b
+GROUP BY b.k;
+-- expect gains_1, computed once: what the changed rows add to each key
+SELECT `__trickle_k0`, sum(__trickle_w) AS __trickle_n
+FROM (
+  SELECT b.k AS `__trickle_k0`, __trickle_weight AS __trickle_w
+  FROM b_changes AS b)
+GROUP BY `__trickle_k0`;
+-- expect keys_1, computed once: the keys that came or went
+SELECT d.`__trickle_k0`, coalesce(l.__trickle_n, 0) > 0 AS __trickle_before, coalesce(l.__trickle_n, 0) + d.__trickle_n > 0 AS __trickle_after
+FROM gains_1 AS d LEFT JOIN (
+  SELECT l.`__trickle_k0`, sum(l.__trickle_n) AS __trickle_n
+  FROM `state_1` AS l
+  WHERE EXISTS (
+    SELECT 1
+    FROM gains_1 AS d
+    WHERE d.`__trickle_k0` <=> l.`__trickle_k0`)
+  GROUP BY l.`__trickle_k0`) AS l ON d.`__trickle_k0` <=> l.`__trickle_k0`
+WHERE IF(coalesce(l.__trickle_n, 0) + d.__trickle_n < 0, CAST(raise_error('Kept lines: the rows of a key do not add up') AS BOOLEAN), (coalesce(l.__trickle_n, 0) > 0) <> (coalesce(l.__trickle_n, 0) + d.__trickle_n > 0));
+-- expect change
+SELECT * EXCEPT (`__trickle_k0`, __trickle_before, __trickle_after), a.k + 1 AS k1, CAST(IF(NOT __trickle_answers.__trickle_after, 1, 0) - IF(NOT __trickle_answers.__trickle_before, 1, 0) AS BIGINT) AS __trickle_weight
+FROM a_after AS a, keys_1 AS __trickle_answers
+WHERE (a.v > 0) AND (__trickle_answers.`__trickle_k0` = a.k) AND (IF(NOT __trickle_answers.__trickle_after, 1, 0) <> IF(NOT __trickle_answers.__trickle_before, 1, 0));
+
+-- title: a key of another type may meet several
+-- changed: b
+-- state: kept
+SELECT t.k FROM t WHERE NOT EXISTS (SELECT 1 FROM b WHERE b.k = t.b);
+-- expect state_1, kept of a part
+SELECT b.k AS `__trickle_k0`, count(*) AS __trickle_n
+FROM b_after AS b
+GROUP BY b.k;
+-- expect gains_1, computed once: what the changed rows add to each key
+SELECT `__trickle_k0`, sum(__trickle_w) AS __trickle_n
+FROM (
+  SELECT b.k AS `__trickle_k0`, __trickle_weight AS __trickle_w
+  FROM b_changes AS b)
+GROUP BY `__trickle_k0`;
+-- expect keys_1, computed once: the keys that came or went
+SELECT d.`__trickle_k0`, coalesce(l.__trickle_n, 0) > 0 AS __trickle_before, coalesce(l.__trickle_n, 0) + d.__trickle_n > 0 AS __trickle_after
+FROM gains_1 AS d LEFT JOIN (
+  SELECT l.`__trickle_k0`, sum(l.__trickle_n) AS __trickle_n
+  FROM `state_1` AS l
+  WHERE EXISTS (
+    SELECT 1
+    FROM gains_1 AS d
+    WHERE d.`__trickle_k0` <=> l.`__trickle_k0`)
+  GROUP BY l.`__trickle_k0`) AS l ON d.`__trickle_k0` <=> l.`__trickle_k0`
+WHERE IF(coalesce(l.__trickle_n, 0) + d.__trickle_n < 0, CAST(raise_error('Kept lines: the rows of a key do not add up') AS BOOLEAN), (coalesce(l.__trickle_n, 0) > 0) <> (coalesce(l.__trickle_n, 0) + d.__trickle_n > 0));
+-- expect change
+SELECT t.k, CAST(1 AS BIGINT) AS __trickle_weight
+FROM t_after AS t
+WHERE (NOT EXISTS (
+  SELECT 1
+  FROM (
+    SELECT `__trickle_k0`
+    FROM (
+      SELECT `__trickle_k0`, __trickle_n
+      FROM `state_1`
+      UNION ALL
+      SELECT `__trickle_k0`, __trickle_n
+      FROM gains_1)
+    GROUP BY `__trickle_k0`
+    HAVING sum(__trickle_n) <> 0)
+  WHERE `__trickle_k0` = t.b)) AND ((EXISTS (
+  SELECT 1
+  FROM keys_1
+  WHERE `__trickle_k0` = t.b)))
+UNION ALL
+SELECT t.k, CAST(-1 AS BIGINT) AS __trickle_weight
+FROM t_after AS t
+WHERE (NOT EXISTS (
+  SELECT 1
+  FROM (
+    SELECT `__trickle_k0`
+    FROM (
+      SELECT `__trickle_k0`, __trickle_n
+      FROM `state_1`)
+    GROUP BY `__trickle_k0`
+    HAVING sum(__trickle_n) <> 0)
+  WHERE `__trickle_k0` = t.b)) AND ((EXISTS (
+  SELECT 1
+  FROM keys_1
+  WHERE `__trickle_k0` = t.b)));
+
+-- title: a left join by a key of another type
+-- changed: b
+-- state: kept
+SELECT t.b, b.w FROM t LEFT JOIN b ON b.k = t.b;
+-- expect state_1, kept of a part
+SELECT b.k AS `__trickle_k0`, count(*) AS __trickle_n
+FROM b_after AS b
+GROUP BY b.k;
+-- expect gains_1, computed once: what the changed rows add to each key
+SELECT `__trickle_k0`, sum(__trickle_w) AS __trickle_n
+FROM (
+  SELECT b.k AS `__trickle_k0`, __trickle_weight AS __trickle_w
+  FROM b_changes AS b)
+GROUP BY `__trickle_k0`;
+-- expect keys_1, computed once: the keys that came or went
+SELECT d.`__trickle_k0`, coalesce(l.__trickle_n, 0) > 0 AS __trickle_before, coalesce(l.__trickle_n, 0) + d.__trickle_n > 0 AS __trickle_after
+FROM gains_1 AS d LEFT JOIN (
+  SELECT l.`__trickle_k0`, sum(l.__trickle_n) AS __trickle_n
+  FROM `state_1` AS l
+  WHERE EXISTS (
+    SELECT 1
+    FROM gains_1 AS d
+    WHERE d.`__trickle_k0` <=> l.`__trickle_k0`)
+  GROUP BY l.`__trickle_k0`) AS l ON d.`__trickle_k0` <=> l.`__trickle_k0`
+WHERE IF(coalesce(l.__trickle_n, 0) + d.__trickle_n < 0, CAST(raise_error('Kept lines: the rows of a key do not add up') AS BOOLEAN), (coalesce(l.__trickle_n, 0) > 0) <> (coalesce(l.__trickle_n, 0) + d.__trickle_n > 0));
+-- expect change
+SELECT t.b, b.w, __trickle_weight AS __trickle_weight
+FROM t_after AS t JOIN b_changes AS b ON b.k = t.b
+UNION ALL
+SELECT t.b, b.w, CAST(1 AS BIGINT) AS __trickle_weight
+FROM t_after AS t LEFT JOIN (
+  SELECT *
+  FROM b_after
+  WHERE false) AS b ON b.k = t.b
+WHERE (EXISTS (
+  SELECT 1
+  FROM keys_1
+  WHERE `__trickle_k0` = t.b)) AND (NOT EXISTS (
+  SELECT 1
+  FROM (
+    SELECT `__trickle_k0`
+    FROM (
+      SELECT `__trickle_k0`, __trickle_n
+      FROM `state_1`
+      UNION ALL
+      SELECT `__trickle_k0`, __trickle_n
+      FROM gains_1)
+    GROUP BY `__trickle_k0`
+    HAVING sum(__trickle_n) <> 0)
+  WHERE `__trickle_k0` = t.b))
+UNION ALL
+SELECT t.b, b.w, CAST(-1 AS BIGINT) AS __trickle_weight
+FROM t_after AS t LEFT JOIN (
+  SELECT *
+  FROM b_after
+  WHERE false) AS b ON b.k = t.b
+WHERE (EXISTS (
+  SELECT 1
+  FROM keys_1
+  WHERE `__trickle_k0` = t.b)) AND (NOT EXISTS (
+  SELECT 1
+  FROM (
+    SELECT `__trickle_k0`
+    FROM (
+      SELECT `__trickle_k0`, __trickle_n
+      FROM `state_1`)
+    GROUP BY `__trickle_k0`
+    HAVING sum(__trickle_n) <> 0)
+  WHERE `__trickle_k0` = t.b));
+
+-- title: IN by how often each value is there
+-- changed: b
+-- state: kept
+SELECT a.v FROM a WHERE a.k IN (SELECT b.k FROM b WHERE b.w > 0);
+-- expect state_1, kept of a part
+SELECT b.k AS `__trickle_k0`, count(*) AS __trickle_n
+FROM b_after AS b
+WHERE (b.w > 0)
+GROUP BY b.k;
+-- expect gains_1, computed once: what the changed rows add to each key
+SELECT `__trickle_k0`, sum(__trickle_w) AS __trickle_n
+FROM (
+  SELECT b.k AS `__trickle_k0`, __trickle_weight AS __trickle_w
+  FROM b_changes AS b
+  WHERE (b.w > 0))
+GROUP BY `__trickle_k0`;
+-- expect keys_1, computed once: the keys that came or went
+SELECT d.`__trickle_k0`, coalesce(l.__trickle_n, 0) > 0 AS __trickle_before, coalesce(l.__trickle_n, 0) + d.__trickle_n > 0 AS __trickle_after
+FROM gains_1 AS d LEFT JOIN (
+  SELECT l.`__trickle_k0`, sum(l.__trickle_n) AS __trickle_n
+  FROM `state_1` AS l
+  WHERE EXISTS (
+    SELECT 1
+    FROM gains_1 AS d
+    WHERE d.`__trickle_k0` <=> l.`__trickle_k0`)
+  GROUP BY l.`__trickle_k0`) AS l ON d.`__trickle_k0` <=> l.`__trickle_k0`
+WHERE IF(coalesce(l.__trickle_n, 0) + d.__trickle_n < 0, CAST(raise_error('Kept lines: the rows of a key do not add up') AS BOOLEAN), (coalesce(l.__trickle_n, 0) > 0) <> (coalesce(l.__trickle_n, 0) + d.__trickle_n > 0));
+-- expect change
+SELECT a.v, CAST(IF(__trickle_answers.__trickle_after, 1, 0) - IF(__trickle_answers.__trickle_before, 1, 0) AS BIGINT) AS __trickle_weight
+FROM a_after AS a, keys_1 AS __trickle_answers
+WHERE (__trickle_answers.`__trickle_k0` = a.k) AND (IF(__trickle_answers.__trickle_after, 1, 0) <> IF(__trickle_answers.__trickle_before, 1, 0));
+
+-- title: NOT IN with NULLs among the values, both sides changed
+-- changed: a, b
+-- state: kept
+SELECT a.v FROM a WHERE a.k NOT IN (SELECT b.k FROM b);
+-- expect state_1, kept of a part
+SELECT b.k AS `__trickle_k0`, count(*) AS __trickle_n
+FROM b_after AS b
+GROUP BY b.k;
+-- expect gains_1, computed once: what the changed rows add to each key
+SELECT `__trickle_k0`, sum(__trickle_w) AS __trickle_n
+FROM (
+  SELECT b.k AS `__trickle_k0`, __trickle_weight AS __trickle_w
+  FROM b_changes AS b)
+GROUP BY `__trickle_k0`;
+-- expect keys_1, computed once: the keys that came or went
+SELECT d.`__trickle_k0`, coalesce(l.__trickle_n, 0) > 0 AS __trickle_before, coalesce(l.__trickle_n, 0) + d.__trickle_n > 0 AS __trickle_after
+FROM gains_1 AS d LEFT JOIN (
+  SELECT l.`__trickle_k0`, sum(l.__trickle_n) AS __trickle_n
+  FROM `state_1` AS l
+  WHERE EXISTS (
+    SELECT 1
+    FROM gains_1 AS d
+    WHERE d.`__trickle_k0` <=> l.`__trickle_k0`)
+  GROUP BY l.`__trickle_k0`) AS l ON d.`__trickle_k0` <=> l.`__trickle_k0`
+WHERE IF(coalesce(l.__trickle_n, 0) + d.__trickle_n < 0, CAST(raise_error('Kept lines: the rows of a key do not add up') AS BOOLEAN), (coalesce(l.__trickle_n, 0) > 0) <> (coalesce(l.__trickle_n, 0) + d.__trickle_n > 0));
+-- expect change
+SELECT a.v, __trickle_weight AS __trickle_weight
+FROM a_changes AS a
+WHERE (a.k NOT IN (
+  SELECT `__trickle_k0`
+  FROM (
+    SELECT `__trickle_k0`, __trickle_n
+    FROM `state_1`
+    UNION ALL
+    SELECT `__trickle_k0`, __trickle_n
+    FROM gains_1)
+  GROUP BY `__trickle_k0`
+  HAVING sum(__trickle_n) <> 0))
+UNION ALL
+SELECT a.v, CAST(1 AS BIGINT) AS __trickle_weight
+FROM a_before AS a
+WHERE (a.k NOT IN (
+  SELECT `__trickle_k0`
+  FROM (
+    SELECT `__trickle_k0`, __trickle_n
+    FROM `state_1`
+    UNION ALL
+    SELECT `__trickle_k0`, __trickle_n
+    FROM gains_1)
+  GROUP BY `__trickle_k0`
+  HAVING sum(__trickle_n) <> 0)) AND (((a.k) IN (
+  SELECT `__trickle_k0`
+  FROM keys_1) OR EXISTS (
+  SELECT 1
+  FROM (
+    SELECT `__trickle_k0`
+    FROM keys_1) AS __trickle_n(__trickle_v)
+  WHERE __trickle_v IS NULL) OR (a.k) IS NULL))
+UNION ALL
+SELECT a.v, CAST(-1 AS BIGINT) AS __trickle_weight
+FROM a_before AS a
+WHERE (a.k NOT IN (
+  SELECT `__trickle_k0`
+  FROM (
+    SELECT `__trickle_k0`, __trickle_n
+    FROM `state_1`)
+  GROUP BY `__trickle_k0`
+  HAVING sum(__trickle_n) <> 0)) AND (((a.k) IN (
+  SELECT `__trickle_k0`
+  FROM keys_1) OR EXISTS (
+  SELECT 1
+  FROM (
+    SELECT `__trickle_k0`
+    FROM keys_1) AS __trickle_n(__trickle_v)
+  WHERE __trickle_v IS NULL) OR (a.k) IS NULL));
+
+-- title: IN of joined rows whose own subquery has another answer
+-- changed: u
+-- state: kept
+SELECT a.v FROM a WHERE a.k IN (SELECT b.k FROM b, t WHERE t.k = b.k AND t.i IN (SELECT i FROM t WHERE g = 'a') AND b.w > (SELECT sum(u.w) FROM u WHERE u.k = b.k));
+-- expect state_2, kept of a part
+SELECT i AS `__trickle_k0`, count(*) AS __trickle_n
+FROM t_after AS t
+WHERE (g = 'a')
+GROUP BY i;
+-- expect state_3, kept of a part
+SELECT u.k AS `__trickle_k0`, count(*) AS __trickle_n, count(u.w) AS __trickle_c0, CAST(coalesce(sum((u.w)), 0) AS DECIMAL(38,2)) AS __trickle_s0
+FROM u_after AS u
+GROUP BY u.k;
+-- expect state_1, kept of a part
+SELECT b.k AS `__trickle_k0`, count(*) AS __trickle_n
+FROM b_after AS b, t_after AS t
+WHERE (t.k = b.k AND t.i IN (
+  SELECT i
+  FROM t_after AS t
+  WHERE g = 'a') AND b.w > (
+  SELECT sum(u.w)
+  FROM u_after AS u
+  WHERE u.k = b.k))
+GROUP BY b.k;
+-- expect gains_1, computed once: what the changed rows add to each key
+SELECT `__trickle_k0`, sum(__trickle_w) AS __trickle_n, sum(CASE WHEN __trickle_x0 IS NULL THEN 0L ELSE __trickle_w END) AS __trickle_c0, CAST(coalesce(sum(__trickle_x0 * CAST(__trickle_w AS DECIMAL(10,0))), 0) AS DECIMAL(38,2)) AS __trickle_s0
+FROM (
+  SELECT u.k AS `__trickle_k0`, u.w AS __trickle_x0, __trickle_weight AS __trickle_w
+  FROM u_changes AS u)
+GROUP BY `__trickle_k0`;
+-- expect answers_1, computed once: the keys with another answer
+SELECT *
+FROM (
+  SELECT `__trickle_k0`, __trickle_before, CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(20,2)) END AS __trickle_after
+  FROM (
+    SELECT `__trickle_k0`, __trickle_before, __trickle_n_after AS __trickle_n, __trickle_c0_after AS __trickle_c0, __trickle_s0_after AS __trickle_s0
+    FROM (
+      SELECT `__trickle_k0`, CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(20,2)) END AS __trickle_before, __trickle_n_after, __trickle_c0_after, __trickle_s0_after
+      FROM (
+        SELECT `__trickle_k0`, coalesce(sum(CASE WHEN __trickle_old THEN __trickle_n END), 0) AS __trickle_n, coalesce(sum(__trickle_n), 0) AS __trickle_n_after, coalesce(sum(CASE WHEN __trickle_old THEN __trickle_c0 END), 0) AS __trickle_c0, coalesce(sum(__trickle_c0), 0) AS __trickle_c0_after, sum(CASE WHEN __trickle_old THEN __trickle_s0 END) AS __trickle_s0, sum(__trickle_s0) AS __trickle_s0_after
+        FROM (
+          SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0, true AS __trickle_old
+          FROM (
+            SELECT *
+            FROM `state_3` AS l
+            WHERE EXISTS (
+              SELECT 1
+              FROM gains_1 AS d
+              WHERE d.`__trickle_k0` <=> l.`__trickle_k0`))
+          UNION ALL
+          SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0, false AS __trickle_old
+          FROM (
+            SELECT *
+            FROM gains_1))
+        GROUP BY `__trickle_k0`))))
+WHERE NOT (__trickle_before <=> __trickle_after);
+-- expect gains_2, computed once: what the changed rows add to each key
+SELECT `__trickle_k0`, sum(__trickle_w) AS __trickle_n
+FROM (
+  SELECT b.k AS `__trickle_k0`, CAST(IF(b.w > __trickle_answers.__trickle_after, 1, 0) - IF(b.w > __trickle_answers.__trickle_before, 1, 0) AS BIGINT) AS __trickle_w
+  FROM b_after AS b, t_after AS t, answers_1 AS __trickle_answers
+  WHERE (t.k = b.k) AND (t.i IN (
+    SELECT `__trickle_k0`
+    FROM (
+      SELECT `__trickle_k0`, __trickle_n
+      FROM `state_2`)
+    GROUP BY `__trickle_k0`
+    HAVING sum(__trickle_n) <> 0)) AND (__trickle_answers.`__trickle_k0` = b.k) AND (IF(b.w > __trickle_answers.__trickle_after, 1, 0) <> IF(b.w > __trickle_answers.__trickle_before, 1, 0)))
+GROUP BY `__trickle_k0`;
+-- expect keys_1, computed once: the keys that came or went
+SELECT d.`__trickle_k0`, coalesce(l.__trickle_n, 0) > 0 AS __trickle_before, coalesce(l.__trickle_n, 0) + d.__trickle_n > 0 AS __trickle_after
+FROM gains_2 AS d LEFT JOIN (
+  SELECT l.`__trickle_k0`, sum(l.__trickle_n) AS __trickle_n
+  FROM `state_1` AS l
+  WHERE EXISTS (
+    SELECT 1
+    FROM gains_2 AS d
+    WHERE d.`__trickle_k0` <=> l.`__trickle_k0`)
+  GROUP BY l.`__trickle_k0`) AS l ON d.`__trickle_k0` <=> l.`__trickle_k0`
+WHERE IF(coalesce(l.__trickle_n, 0) + d.__trickle_n < 0, CAST(raise_error('Kept lines: the rows of a key do not add up') AS BOOLEAN), (coalesce(l.__trickle_n, 0) > 0) <> (coalesce(l.__trickle_n, 0) + d.__trickle_n > 0));
+-- expect change
+SELECT a.v, CAST(IF(__trickle_answers.__trickle_after, 1, 0) - IF(__trickle_answers.__trickle_before, 1, 0) AS BIGINT) AS __trickle_weight
+FROM a_after AS a, keys_1 AS __trickle_answers
+WHERE (__trickle_answers.`__trickle_k0` = a.k) AND (IF(__trickle_answers.__trickle_after, 1, 0) <> IF(__trickle_answers.__trickle_before, 1, 0));
+
+-- title: the list of IN is as it was
+-- changed: a
+-- state: kept
+SELECT a.v FROM a WHERE a.v > 0 AND a.k IN (SELECT b.k + 1 FROM b WHERE b.w > 0);
+-- expect state_1, kept of a part
+SELECT b.k + 1 AS `__trickle_k0`, count(*) AS __trickle_n
+FROM b_after AS b
+WHERE (b.w > 0)
+GROUP BY b.k + 1;
+-- expect change
+SELECT a.v, __trickle_weight AS __trickle_weight
+FROM a_changes AS a
+WHERE (a.v > 0 AND a.k IN (
+  SELECT `__trickle_k0`
+  FROM (
+    SELECT *
+    FROM (
+      SELECT `__trickle_k0`, __trickle_n
+      FROM `state_1`)
+    WHERE `__trickle_k0` IN (
+      SELECT `k`
+      FROM a_changes))
+  GROUP BY `__trickle_k0`
+  HAVING sum(__trickle_n) <> 0));
+
+-- title: a list of IN that names the row around it has no state
+-- changed: b
+-- state: kept
+SELECT a.v FROM a WHERE a.k IN (SELECT b.k + a.v FROM b);
+-- expect no state
+
+-- title: IN beside another subquery that has another answer
+-- changed: a, b, u
+-- state: kept
+SELECT a.v FROM a WHERE a.k IN (SELECT b.k FROM b WHERE b.w > 0) AND EXISTS (SELECT 1 FROM u WHERE u.k = a.v);
+-- expect state_1, kept of a part
+SELECT b.k AS `__trickle_k0`, count(*) AS __trickle_n
+FROM b_after AS b
+WHERE (b.w > 0)
+GROUP BY b.k;
+-- expect state_2, kept of a part
+SELECT u.k AS `__trickle_k0`, count(*) AS __trickle_n
+FROM u_after AS u
+GROUP BY u.k;
+-- expect gains_1, computed once: what the changed rows add to each key
+SELECT `__trickle_k0`, sum(__trickle_w) AS __trickle_n
+FROM (
+  SELECT b.k AS `__trickle_k0`, __trickle_weight AS __trickle_w
+  FROM b_changes AS b
+  WHERE (b.w > 0))
+GROUP BY `__trickle_k0`;
+-- expect keys_1, computed once: the keys that came or went
+SELECT d.`__trickle_k0`, coalesce(l.__trickle_n, 0) > 0 AS __trickle_before, coalesce(l.__trickle_n, 0) + d.__trickle_n > 0 AS __trickle_after
+FROM gains_1 AS d LEFT JOIN (
+  SELECT l.`__trickle_k0`, sum(l.__trickle_n) AS __trickle_n
+  FROM `state_1` AS l
+  WHERE EXISTS (
+    SELECT 1
+    FROM gains_1 AS d
+    WHERE d.`__trickle_k0` <=> l.`__trickle_k0`)
+  GROUP BY l.`__trickle_k0`) AS l ON d.`__trickle_k0` <=> l.`__trickle_k0`
+WHERE IF(coalesce(l.__trickle_n, 0) + d.__trickle_n < 0, CAST(raise_error('Kept lines: the rows of a key do not add up') AS BOOLEAN), (coalesce(l.__trickle_n, 0) > 0) <> (coalesce(l.__trickle_n, 0) + d.__trickle_n > 0));
+-- expect gains_2, computed once: what the changed rows add to each key
+SELECT `__trickle_k0`, sum(__trickle_w) AS __trickle_n
+FROM (
+  SELECT u.k AS `__trickle_k0`, __trickle_weight AS __trickle_w
+  FROM u_changes AS u)
+GROUP BY `__trickle_k0`;
+-- expect keys_2, computed once: the keys that came or went
+SELECT d.`__trickle_k0`, coalesce(l.__trickle_n, 0) > 0 AS __trickle_before, coalesce(l.__trickle_n, 0) + d.__trickle_n > 0 AS __trickle_after
+FROM gains_2 AS d LEFT JOIN (
+  SELECT l.`__trickle_k0`, sum(l.__trickle_n) AS __trickle_n
+  FROM `state_2` AS l
+  WHERE EXISTS (
+    SELECT 1
+    FROM gains_2 AS d
+    WHERE d.`__trickle_k0` <=> l.`__trickle_k0`)
+  GROUP BY l.`__trickle_k0`) AS l ON d.`__trickle_k0` <=> l.`__trickle_k0`
+WHERE IF(coalesce(l.__trickle_n, 0) + d.__trickle_n < 0, CAST(raise_error('Kept lines: the rows of a key do not add up') AS BOOLEAN), (coalesce(l.__trickle_n, 0) > 0) <> (coalesce(l.__trickle_n, 0) + d.__trickle_n > 0));
+-- expect change
+SELECT a.v, __trickle_weight AS __trickle_weight
+FROM a_changes AS a
+WHERE (a.k IN (
+  SELECT `__trickle_k0`
+  FROM (
+    SELECT *
+    FROM (
+      SELECT `__trickle_k0`, __trickle_n
+      FROM `state_1`
+      UNION ALL
+      SELECT `__trickle_k0`, __trickle_n
+      FROM gains_1)
+    WHERE `__trickle_k0` IN (
+      SELECT `k`
+      FROM a_changes))
+  GROUP BY `__trickle_k0`
+  HAVING sum(__trickle_n) <> 0) AND EXISTS (
+  SELECT 1
+  FROM (
+    SELECT `__trickle_k0`
+    FROM (
+      SELECT *
+      FROM (
+        SELECT `__trickle_k0`, __trickle_n
+        FROM `state_2`
+        UNION ALL
+        SELECT `__trickle_k0`, __trickle_n
+        FROM gains_2)
+      WHERE `__trickle_k0` IN (
+        SELECT `v`
+        FROM a_changes))
+    GROUP BY `__trickle_k0`
+    HAVING sum(__trickle_n) <> 0)
+  WHERE `__trickle_k0` = a.v))
+UNION ALL
+SELECT a.v, CAST(1 AS BIGINT) AS __trickle_weight
+FROM a_before AS a
+WHERE (a.k IN (
+  SELECT `__trickle_k0`
+  FROM (
+    SELECT `__trickle_k0`, __trickle_n
+    FROM `state_1`
+    UNION ALL
+    SELECT `__trickle_k0`, __trickle_n
+    FROM gains_1)
+  GROUP BY `__trickle_k0`
+  HAVING sum(__trickle_n) <> 0) AND EXISTS (
+  SELECT 1
+  FROM (
+    SELECT `__trickle_k0`
+    FROM (
+      SELECT `__trickle_k0`, __trickle_n
+      FROM `state_2`
+      UNION ALL
+      SELECT `__trickle_k0`, __trickle_n
+      FROM gains_2)
+    GROUP BY `__trickle_k0`
+    HAVING sum(__trickle_n) <> 0)
+  WHERE `__trickle_k0` = a.v)) AND ((EXISTS (
+  SELECT 1
+  FROM keys_1
+  WHERE `__trickle_k0` = a.k)) OR (EXISTS (
+  SELECT 1
+  FROM keys_2
+  WHERE `__trickle_k0` = a.v)))
+UNION ALL
+SELECT a.v, CAST(-1 AS BIGINT) AS __trickle_weight
+FROM a_before AS a
+WHERE (a.k IN (
+  SELECT `__trickle_k0`
+  FROM (
+    SELECT `__trickle_k0`, __trickle_n
+    FROM `state_1`)
+  GROUP BY `__trickle_k0`
+  HAVING sum(__trickle_n) <> 0) AND EXISTS (
+  SELECT 1
+  FROM (
+    SELECT `__trickle_k0`
+    FROM (
+      SELECT `__trickle_k0`, __trickle_n
+      FROM `state_2`)
+    GROUP BY `__trickle_k0`
+    HAVING sum(__trickle_n) <> 0)
+  WHERE `__trickle_k0` = a.v)) AND ((EXISTS (
+  SELECT 1
+  FROM keys_1
+  WHERE `__trickle_k0` = a.k)) OR (EXISTS (
+  SELECT 1
+  FROM keys_2
+  WHERE `__trickle_k0` = a.v)));
+
+-- title: IN or a condition
+-- changed: b
+-- state: kept
+SELECT a.v FROM a WHERE (a.v = 1 OR a.k IN (SELECT b.k FROM b WHERE b.w > 0));
+-- expect state_1, kept of a part
+SELECT b.k AS `__trickle_k0`, count(*) AS __trickle_n
+FROM b_after AS b
+WHERE (b.w > 0)
+GROUP BY b.k;
+-- expect gains_1, computed once: what the changed rows add to each key
+SELECT `__trickle_k0`, sum(__trickle_w) AS __trickle_n
+FROM (
+  SELECT b.k AS `__trickle_k0`, __trickle_weight AS __trickle_w
+  FROM b_changes AS b
+  WHERE (b.w > 0))
+GROUP BY `__trickle_k0`;
+-- expect keys_1, computed once: the keys that came or went
+SELECT d.`__trickle_k0`, coalesce(l.__trickle_n, 0) > 0 AS __trickle_before, coalesce(l.__trickle_n, 0) + d.__trickle_n > 0 AS __trickle_after
+FROM gains_1 AS d LEFT JOIN (
+  SELECT l.`__trickle_k0`, sum(l.__trickle_n) AS __trickle_n
+  FROM `state_1` AS l
+  WHERE EXISTS (
+    SELECT 1
+    FROM gains_1 AS d
+    WHERE d.`__trickle_k0` <=> l.`__trickle_k0`)
+  GROUP BY l.`__trickle_k0`) AS l ON d.`__trickle_k0` <=> l.`__trickle_k0`
+WHERE IF(coalesce(l.__trickle_n, 0) + d.__trickle_n < 0, CAST(raise_error('Kept lines: the rows of a key do not add up') AS BOOLEAN), (coalesce(l.__trickle_n, 0) > 0) <> (coalesce(l.__trickle_n, 0) + d.__trickle_n > 0));
+-- expect change
+SELECT a.v, CAST(1 AS BIGINT) AS __trickle_weight
+FROM a_after AS a
+WHERE ((a.v = 1 OR a.k IN (
+  SELECT `__trickle_k0`
+  FROM (
+    SELECT `__trickle_k0`, __trickle_n
+    FROM `state_1`
+    UNION ALL
+    SELECT `__trickle_k0`, __trickle_n
+    FROM gains_1)
+  GROUP BY `__trickle_k0`
+  HAVING sum(__trickle_n) <> 0)))
+UNION ALL
+SELECT a.v, CAST(-1 AS BIGINT) AS __trickle_weight
+FROM a_after AS a
+WHERE ((a.v = 1 OR a.k IN (
+  SELECT `__trickle_k0`
+  FROM (
+    SELECT `__trickle_k0`, __trickle_n
+    FROM `state_1`)
+  GROUP BY `__trickle_k0`
+  HAVING sum(__trickle_n) <> 0)));
