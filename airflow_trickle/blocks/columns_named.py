@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
+from sqlglot import Token, TokenType
+
 from airflow_trickle.blocks.check import expressions, selects
 from airflow_trickle.blocks.expressions import star_in_call
 from airflow_trickle.blocks.parse import Blocks
@@ -24,8 +28,15 @@ def columns_named(blocks: Blocks, query: Query) -> frozenset[str] | None:
     }
     if any(_reads_unnamed(blocks, select, asked=select.span in asked) for select in every):
         return None
+    if any(map(_is_of_distinct_rows, pairwise(blocks.tokens))):
+        return None
     words = {fold(word) for token in blocks.tokens for word in (token.text, unquote(token.text))}
     return None if "identifier" in words else frozenset(words)
+
+
+def _is_of_distinct_rows(tokens: tuple[Token, Token]) -> bool:
+    """Whether a star stands for all columns as in count(DISTINCT *)."""
+    return tokens[0].token_type in (TokenType.DISTINCT, TokenType.ALL) and tokens[1].token_type is TokenType.STAR
 
 
 def _reads_unnamed(blocks: Blocks, select: Select, *, asked: bool) -> bool:

@@ -135,16 +135,16 @@ WHERE (a.v >= 0);
 -- title: a large partner of three relations is cut to the changed keys
 -- changed: a
 -- large: u
-SELECT a.v, b.w, u.w AS uw FROM b JOIN u ON b.w = u.k, a WHERE a.k = u.k;
+SELECT a.s, b.w, u.w AS uw FROM b JOIN u ON b.w = u.k, a WHERE a.v = u.k;
 -- expect change
-SELECT a.v, b.w, u.w AS uw, __trickle_weight AS __trickle_weight
+SELECT a.s, b.w, u.w AS uw, __trickle_weight AS __trickle_weight
 FROM b_after AS b JOIN (
   SELECT *
   FROM u_after
   WHERE `k` IN (
-    SELECT `k`
+    SELECT `v`
     FROM a_changes)) AS u ON b.w = u.k, a_changes AS a
-WHERE (a.k = u.k);
+WHERE (a.v = u.k);
 
 -- title: a large partner in an outer join is cut too
 -- changed: a
