@@ -1874,3 +1874,216 @@ WHERE ((a.v = 1 OR a.k IN (
     FROM `state_1`)
   GROUP BY `__trickle_k0`
   HAVING sum(__trickle_n) <> 0)));
+
+-- title: groups of rows by EXISTS and by IN, which are added to what is published
+-- changed: b
+-- state: kept
+SELECT s, count(*) AS n, sum(v) AS t, max(v) AS m FROM a WHERE a.k IN (SELECT b.k FROM b WHERE b.w > 0) GROUP BY s;
+-- expect state, kept beside the table
+SELECT s AS `__trickle_k0`, count(*) AS __trickle_n, count(1) AS __trickle_c0, count(v) AS __trickle_c1, CAST(coalesce(sum(CAST((v) AS DECIMAL(20,0))), 0) AS DECIMAL(38,0)) AS __trickle_s1
+FROM a_after AS a
+WHERE (a.k IN (
+  SELECT b.k
+  FROM b_after AS b
+  WHERE b.w > 0))
+GROUP BY s;
+-- expect state_1, kept of a part
+SELECT b.k AS `__trickle_k0`, count(*) AS __trickle_n
+FROM b_after AS b
+WHERE (b.w > 0)
+GROUP BY b.k;
+-- expect gains_2, computed once: what the changed rows add to each key
+SELECT `__trickle_k0`, sum(__trickle_w) AS __trickle_n
+FROM (
+  SELECT b.k AS `__trickle_k0`, __trickle_weight AS __trickle_w
+  FROM b_changes AS b
+  WHERE (b.w > 0))
+GROUP BY `__trickle_k0`;
+-- expect keys_1, computed once: the keys that came or went
+SELECT d.`__trickle_k0`, coalesce(l.__trickle_n, 0) > 0 AS __trickle_before, coalesce(l.__trickle_n, 0) + d.__trickle_n > 0 AS __trickle_after
+FROM gains_2 AS d LEFT JOIN (
+  SELECT l.`__trickle_k0`, sum(l.__trickle_n) AS __trickle_n
+  FROM `state_1` AS l
+  WHERE EXISTS (
+    SELECT 1
+    FROM gains_2 AS d
+    WHERE d.`__trickle_k0` <=> l.`__trickle_k0`)
+  GROUP BY l.`__trickle_k0`) AS l ON d.`__trickle_k0` <=> l.`__trickle_k0`
+WHERE IF(coalesce(l.__trickle_n, 0) + d.__trickle_n < 0, CAST(raise_error('Kept lines: the rows of a key do not add up') AS BOOLEAN), (coalesce(l.__trickle_n, 0) > 0) <> (coalesce(l.__trickle_n, 0) + d.__trickle_n > 0));
+-- expect gains_3, computed once: what the changed rows add to each group
+SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_c1) AS __trickle_c1, sum(__trickle_s1) AS __trickle_s1, max(CASE WHEN __trickle_n > 0 THEN __trickle_x2 END) AS __trickle_g2, max(CASE WHEN __trickle_n < 0 THEN __trickle_x2 END) AS __trickle_l2
+FROM (
+  SELECT `__trickle_k0`, __trickle_x2, sum(__trickle_w) AS __trickle_n, sum(CASE WHEN __trickle_x0 IS NULL THEN 0L ELSE __trickle_w END) AS __trickle_c0, sum(CASE WHEN __trickle_x1 IS NULL THEN 0L ELSE __trickle_w END) AS __trickle_c1, CAST(coalesce(sum(CAST(__trickle_x1 AS DECIMAL(20,0)) * CAST(__trickle_w AS DECIMAL(10,0))), 0) AS DECIMAL(38,0)) AS __trickle_s1
+  FROM (
+    SELECT s AS `__trickle_k0`, 1 AS __trickle_x0, v AS __trickle_x1, v AS __trickle_x2, CAST(IF(__trickle_answers.__trickle_after, 1, 0) - IF(__trickle_answers.__trickle_before, 1, 0) AS BIGINT) AS __trickle_w
+    FROM a_after AS a, keys_1 AS __trickle_answers
+    WHERE (__trickle_answers.`__trickle_k0` = a.k) AND (IF(__trickle_answers.__trickle_after, 1, 0) <> IF(__trickle_answers.__trickle_before, 1, 0)))
+  GROUP BY `__trickle_k0`, __trickle_x2)
+GROUP BY `__trickle_k0`;
+-- expect step_1, computed once: the groups that may have lost their minimum or maximum
+SELECT d.`__trickle_k0`
+FROM gains_3 AS d JOIN (
+  SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_c1) AS __trickle_c1, sum(__trickle_s1) AS __trickle_s1
+  FROM (
+    SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_c1, __trickle_s1
+    FROM (
+      SELECT *
+      FROM state AS l
+      WHERE EXISTS (
+        SELECT 1
+        FROM gains_3 AS d
+        WHERE d.`__trickle_k0` <=> l.`__trickle_k0`)))
+  GROUP BY `__trickle_k0`
+  HAVING sum(__trickle_n) <> 0) AS b ON b.`__trickle_k0` <=> d.`__trickle_k0` LEFT JOIN (
+  SELECT `s` AS `__trickle_k0`, CAST(`m` AS int) AS __trickle_e2, true AS __trickle_there
+  FROM published AS __trickle_p
+  WHERE EXISTS (
+    SELECT 1
+    FROM gains_3
+    WHERE `__trickle_k0` <=> __trickle_p.`s`)) AS p ON p.`__trickle_k0` <=> d.`__trickle_k0`
+WHERE b.__trickle_n > 0 AND b.__trickle_n + d.__trickle_n > 0 AND (p.__trickle_there IS NULL OR (d.__trickle_l2 IS NOT NULL AND NOT (coalesce(p.__trickle_e2 > d.__trickle_l2, false) OR coalesce(d.__trickle_g2 >= d.__trickle_l2, false))));
+-- expect change
+SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS n, __trickle_i2 AS t, __trickle_i3 AS m
+  FROM (
+    SELECT `__trickle_k0` AS __trickle_i0, __trickle_n AS __trickle_i1, CASE WHEN __trickle_c1 > 0 THEN CAST(__trickle_s1 AS bigint) END AS __trickle_i2, __trickle_e2 AS __trickle_i3
+    FROM (
+      SELECT a.*, CASE WHEN a.__trickle_n > 0 THEN greatest(p.__trickle_e2, d.__trickle_g2) END AS __trickle_e2
+      FROM gains_3 AS d JOIN (
+        SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_c1) AS __trickle_c1, sum(__trickle_s1) AS __trickle_s1
+        FROM (
+          SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_c1, __trickle_s1
+          FROM (
+            SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_c1, __trickle_s1
+            FROM (
+              SELECT *
+              FROM state AS l
+              WHERE EXISTS (
+                SELECT 1
+                FROM gains_3 AS d
+                WHERE d.`__trickle_k0` <=> l.`__trickle_k0`))
+            UNION ALL
+            SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_c1, __trickle_s1
+            FROM gains_3))
+        GROUP BY `__trickle_k0`
+        HAVING sum(__trickle_n) <> 0) AS a ON a.`__trickle_k0` <=> d.`__trickle_k0` LEFT JOIN (
+        SELECT `s` AS `__trickle_k0`, CAST(`m` AS int) AS __trickle_e2, true AS __trickle_there
+        FROM published AS __trickle_p
+        WHERE EXISTS (
+          SELECT 1
+          FROM gains_3
+          WHERE `__trickle_k0` <=> __trickle_p.`s`)) AS p ON p.`__trickle_k0` <=> d.`__trickle_k0`
+      WHERE NOT EXISTS (
+        SELECT 1
+        FROM step_1 AS u
+        WHERE u.`__trickle_k0` <=> d.`__trickle_k0`))
+    WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0 OR __trickle_c1 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
+UNION ALL
+SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT s, count(*) AS n, sum(v) AS t, max(v) AS m
+  FROM a_after AS a
+  WHERE (a.k IN (
+    SELECT `__trickle_k0`
+    FROM (
+      SELECT `__trickle_k0`, __trickle_n
+      FROM `state_1`
+      UNION ALL
+      SELECT `__trickle_k0`, __trickle_n
+      FROM gains_2)
+    GROUP BY `__trickle_k0`
+    HAVING sum(__trickle_n) <> 0)) AND (EXISTS (
+    SELECT 1
+    FROM step_1
+    WHERE `__trickle_k0` <=> (s)))
+  GROUP BY s)
+UNION ALL
+SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT *
+  FROM published AS __trickle_p
+  WHERE EXISTS (
+    SELECT 1
+    FROM gains_3
+    WHERE `__trickle_k0` <=> __trickle_p.`s`));
+
+-- title: groups of a derived table whose rows are looked up
+-- changed: b
+-- state: kept
+SELECT v, count(*) AS n FROM (SELECT v, s FROM a WHERE v >= 0 AND NOT EXISTS (SELECT 1 FROM b WHERE b.k = a.k)) AS q GROUP BY v;
+-- expect state, kept beside the table
+SELECT v AS `__trickle_k0`, count(*) AS __trickle_n, count(1) AS __trickle_c0
+FROM (
+  SELECT v, s
+  FROM a_after AS a
+  WHERE v >= 0 AND NOT EXISTS (
+    SELECT 1
+    FROM b_after AS b
+    WHERE b.k = a.k)) AS q
+GROUP BY v;
+-- expect state_2, kept of a part
+SELECT b.k AS `__trickle_k0`, count(*) AS __trickle_n
+FROM b_after AS b
+GROUP BY b.k;
+-- expect gains_2, computed once: what the changed rows add to each key
+SELECT `__trickle_k0`, sum(__trickle_w) AS __trickle_n
+FROM (
+  SELECT b.k AS `__trickle_k0`, __trickle_weight AS __trickle_w
+  FROM b_changes AS b)
+GROUP BY `__trickle_k0`;
+-- expect keys_1, computed once: the keys that came or went
+SELECT d.`__trickle_k0`, coalesce(l.__trickle_n, 0) > 0 AS __trickle_before, coalesce(l.__trickle_n, 0) + d.__trickle_n > 0 AS __trickle_after
+FROM gains_2 AS d LEFT JOIN (
+  SELECT l.`__trickle_k0`, sum(l.__trickle_n) AS __trickle_n
+  FROM `state_2` AS l
+  WHERE EXISTS (
+    SELECT 1
+    FROM gains_2 AS d
+    WHERE d.`__trickle_k0` <=> l.`__trickle_k0`)
+  GROUP BY l.`__trickle_k0`) AS l ON d.`__trickle_k0` <=> l.`__trickle_k0`
+WHERE IF(coalesce(l.__trickle_n, 0) + d.__trickle_n < 0, CAST(raise_error('Kept lines: the rows of a key do not add up') AS BOOLEAN), (coalesce(l.__trickle_n, 0) > 0) <> (coalesce(l.__trickle_n, 0) + d.__trickle_n > 0));
+-- expect derived_changes_2, computed once: the change of a derived table
+SELECT v, s, CAST(IF(NOT __trickle_answers.__trickle_after, 1, 0) - IF(NOT __trickle_answers.__trickle_before, 1, 0) AS BIGINT) AS __trickle_weight
+FROM a_after AS a, keys_1 AS __trickle_answers
+WHERE (v >= 0) AND (__trickle_answers.`__trickle_k0` = a.k) AND (IF(NOT __trickle_answers.__trickle_after, 1, 0) <> IF(NOT __trickle_answers.__trickle_before, 1, 0));
+-- expect gains_3, computed once: what the changed rows add to each group
+SELECT `__trickle_k0`, sum(__trickle_w) AS __trickle_n, sum(CASE WHEN __trickle_x0 IS NULL THEN 0L ELSE __trickle_w END) AS __trickle_c0
+FROM (
+  SELECT v AS `__trickle_k0`, 1 AS __trickle_x0, __trickle_weight AS __trickle_w
+  FROM derived_changes_2 AS q)
+GROUP BY `__trickle_k0`;
+-- expect change
+SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS n
+  FROM (
+    SELECT `__trickle_k0` AS __trickle_i0, __trickle_n AS __trickle_i1
+    FROM (
+      SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
+      FROM (
+        SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+        FROM (
+          SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+          FROM (
+            SELECT *
+            FROM state AS l
+            WHERE EXISTS (
+              SELECT 1
+              FROM gains_3 AS d
+              WHERE d.`__trickle_k0` <=> l.`__trickle_k0`))
+          UNION ALL
+          SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+          FROM gains_3))
+      GROUP BY `__trickle_k0`
+      HAVING sum(__trickle_n) <> 0)
+    WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
+UNION ALL
+SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT *
+  FROM published AS __trickle_p
+  WHERE EXISTS (
+    SELECT 1
+    FROM gains_3
+    WHERE `__trickle_k0` <=> __trickle_p.`v`));
