@@ -79,6 +79,9 @@ class Tuning:
 
     # --- auxiliary state -----------------------------------------------------------------------------
 
+    #: Of an input from so many bytes on, a join of three or more relations reads only the rows that have a key of the
+    #: changed rows: else Spark may sort and send all of them to join them with rows that are few.
+    semi_join_bytes: int = 32 * _MIB
     #: Auxiliary state is written only for tables whose inputs are at least this large: smaller ones are quickly read
     #: again.
     aux_state_min_bytes: int = 32 * _MIB

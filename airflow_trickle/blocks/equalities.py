@@ -11,7 +11,7 @@ from airflow_trickle.algebra.functions import BARE_UNLESS_COLUMN
 from airflow_trickle.blocks.cursor import Cursor
 from airflow_trickle.blocks.expressions import conjuncts
 from airflow_trickle.blocks.parse import Blocks
-from airflow_trickle.blocks.shapes import Span
+from airflow_trickle.blocks.shapes import Span, Subquery
 from airflow_trickle.identifiers import fold, unquote
 
 
@@ -48,6 +48,16 @@ def equality_of(part: Cursor, *, bare: bool = False) -> tuple[ColumnName, Column
         return None
     right = _column(cursor, bare=bare)
     return (left, right) if right is not None and cursor.done else None
+
+
+def looked_for(blocks: Blocks, condition: Span | None, subquery: Subquery) -> ColumnName | None:
+    """The column of ``column IN (query)``, where that is a part of a conjunction of its own; None if it is not."""
+    for part in conjuncts(blocks.cursor(condition)) if condition is not None else ():
+        cursor = Cursor(part.text, part.tokens, part.at, part.end)
+        column = _column(cursor, bare=True)
+        if column is not None and cursor.take(TokenType.IN) and not cursor.done and cursor.span == subquery.span:
+            return column
+    return None
 
 
 def column_of(blocks: Blocks, span: Span) -> ColumnName | None:

@@ -213,8 +213,10 @@ class Blocks:
             raise NotInBlocks("ANY and ALL of a query are recomputed in full", cursor.tokens[cursor.at].start)
         kind = SubqueryKind.SCALAR if before is None else _ASKED.get(before, SubqueryKind.SCALAR)
         start = cursor.tokens[cursor.at].start
+        begin = cursor.tokens[cursor.at - 1].start if kind is SubqueryKind.EXISTS else start
         inside = cursor.inside()
-        return Subquery(Span(start, cursor.tokens[cursor.at - 1].end + 1), kind, self.query(inside))
+        end = cursor.tokens[cursor.at - 1].end + 1
+        return Subquery(Span(start, end), kind, self.query(inside), Span(begin, end))
 
     def calls(self, *spans: Span | None) -> Iterator[Call]:
         """The calls of aggregates and window functions, those inside other queries left out."""

@@ -185,3 +185,5 @@ class Subquery:
     span: Span
     kind: SubqueryKind
     query: Query
+    #: The same with the word EXISTS before it, if it has one.
+    whole: Span

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from pyiceberg.manifest import DataFile
 
 from airflow_trickle.blocks.check import blocks_of
+from airflow_trickle.blocks.columns_named import columns_named
 from airflow_trickle.blocks.shapes import Query
 from airflow_trickle.engine.delta.bench import SparkBench, understood
 from airflow_trickle.engine.delta.context import Change, Context, InputViews, Parts, Published, Tallies
@@ -124,7 +125,10 @@ class ChangeFinder:
 
     def _context(self) -> tuple[Context, Query]:
         blocks, query = blocks_of(self.step.query, recursion=True)
-        states = {name: states_of(self.spark, self.bench, one, self._opened) for name, one in self.inputs.items()}
+        named = columns_named(blocks, query)
+        states = {
+            name: states_of(self.spark, self.bench, one, self._opened, named) for name, one in self.inputs.items()
+        }
         tables = {ref.start: InputViews(states[ref.identifier], ref.alias) for ref in self.step.references}
         self.parts.numbers = numbered_parts(blocks, query)
         return Context(blocks, tables, self.bench, tallies=self.tallies, parts=self.parts), query

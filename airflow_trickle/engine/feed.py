@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from functools import reduce
 from typing import TYPE_CHECKING
 
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
+from pyiceberg.types import DoubleType, FloatType, PrimitiveType
 
 from airflow_trickle.engine.inputs import read_files, read_places
 from airflow_trickle.engine.zset import WEIGHT, net, weigh
+from airflow_trickle.identifiers import fold
 from airflow_trickle.lakehouse.changes import FileChanges
 from airflow_trickle.lakehouse.columns import readable
 from airflow_trickle.lakehouse.lost_rows import LostRows
@@ -23,14 +26,20 @@ if TYPE_CHECKING:
 
 
 def weighted_changes(
-    spark: SparkSession, table: Table, changes: FileChanges, schema: Schema, lost: Sequence[LostRows] = ()
+    spark: SparkSession,
+    table: Table,
+    changes: FileChanges,
+    schema: Schema,
+    lost: Sequence[LostRows] = (),
+    named: AbstractSet[str] | None = None,
 ) -> DataFrame:
     """The net changed rows with their weight: +2 for a row added twice, -1 for a row taken once.
 
-    Only the changed files are read; rows that moved from one file to another cancel out.
+    Only the changed files are read; rows that moved from one file to another cancel out. ``named``: the folded names
+    of the columns that are wanted, others among them; None: all columns.
     """
-    names = _names(table, schema)
-    parts = [appended(spark, table, changes, schema)] if changes.added or not lost else []
+    names = _wanted(readable(schema, name_of(table)), named)
+    parts = [_weighed(spark, table, changes, schema, names)] if changes.added or not lost else []
     if changes.removed:
         parts.append(weigh(read_files(spark, table, schema, changes.removed), -1, names))
     if lost:
@@ -39,9 +48,27 @@ def weighted_changes(
     return net(reduce(lambda left, right: left.unionAll(right), parts), names)
 
 
+def _wanted(schema: Schema, named: AbstractSet[str] | None) -> list[str]:
+    """The names of the columns that a change is to hold."""
+    every = [field.name for field in schema.fields]
+    wanted = [field for field in schema.fields if named is None or fold(field.name) in named]
+    # Spark takes 0.0 and -0.0 for equal when it adds up rows; more columns tell such rows apart.
+    exact = all(
+        isinstance(field.field_type, PrimitiveType) and not isinstance(field.field_type, FloatType | DoubleType)
+        for field in wanted
+    )
+    # A row without any column would still have to be counted.
+    return [field.name for field in wanted] or every[:1] if exact else every
+
+
 def appended(spark: SparkSession, table: Table, changes: FileChanges, schema: Schema) -> DataFrame:
     """The rows of the added files, each with weight 1."""
-    names = _names(table, schema)
+    return _weighed(spark, table, changes, schema, _names(table, schema))
+
+
+def _weighed(
+    spark: SparkSession, table: Table, changes: FileChanges, schema: Schema, names: Sequence[str]
+) -> DataFrame:
     return weigh(read_files(spark, table, schema, changes.added), 1, names)
 
 

@@ -213,10 +213,11 @@ class _Costs:
         total = 0.0
         for subquery, one in asked:
             keyed = _KEYED if self._is_keyed(subquery) else 1.0
+            state = self.states.get(self.numbers.get(subquery.query.span, -2))
             if one.changes:
-                total += one.change + keyed * around
+                # Without state the rows around are asked twice, by what the subquery reads before and after.
+                total += one.change + keyed * around * (1 if state is not None else 2)
             if changes or one.changes:
-                state = self.states.get(self.numbers.get(subquery.query.span, -2))
                 total += state if state is not None else keyed * one.whole
         return total
 

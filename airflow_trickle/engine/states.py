@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -100,8 +101,22 @@ def present(spark: SparkSession, bench: SparkBench, source: Input, opened: Calla
     return Views(view, view, None, types=_types(schema, source))
 
 
-def states_of(spark: SparkSession, bench: SparkBench, one: ChangedInput, opened: Callable[[int], None]) -> Views:
-    """An input before and after with its change; ``opened`` is told the bytes of files that Spark gets to read."""
+def states_of(
+    spark: SparkSession,
+    bench: SparkBench,
+    one: ChangedInput,
+    opened: Callable[[int], None],
+    named: AbstractSet[str] | None = None,
+) -> Views:
+    """An input before and after with its change.
+
+    Args:
+        spark: The session.
+        bench: Names the views.
+        one: What happened to the input.
+        opened: Is told the bytes of files that Spark gets to read.
+        named: Folded words, among which are all columns of the input that are read; None: all columns are.
+    """
     now = present(spark, bench, one.after, opened)
     if one.net is not None:
         opened(one.net.bytes_read)
@@ -113,7 +128,7 @@ def states_of(spark: SparkSession, bench: SparkBench, one: ChangedInput, opened:
     elif not one.only_grew:
         opened(one.size)
         # Files that were rewritten hold mostly rows that cancel out: computed once, not in every term.
-        change = bench.keep_frame(weighted_changes(spark, one.after.table, one.changes, schema, one.lost))
+        change = bench.keep_frame(weighted_changes(spark, one.after.table, one.changes, schema, one.lost, named))
     else:
         change = bench.promise(lambda: _appended(spark, one, schema, opened), one.size)
         bench.know_ranges(change, ranges_of_files(schema, one.changes.added))

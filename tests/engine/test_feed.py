@@ -65,3 +65,29 @@ def test_the_feed_is_the_difference_of_the_bags(world: World, spark: SparkSessio
             ] += weight
         expected = {row: after[row] - before[row] for row in after | before if after[row] != before[row]}
         assert dict(found) == expected
+
+
+def test_a_change_holds_the_columns_that_are_named(world: World, spark: SparkSession) -> None:
+    world.source("t", SCHEMA, [{"k": k, "v": v, "f": 0.5} for k in (1, 1, 2, None) for v in ("a", "b")])
+    table = world.outside.load_table("default.t")
+    before = table.metadata.current_snapshot_id
+    world.delete("t", "v = 'b'")
+    world.append("t", {"k": 2, "v": "c", "f": 0.5}, {"k": 3, "v": "c", "f": None})
+    table = world.outside.load_table("default.t")
+    changes = file_changes(table, before, table.metadata.current_snapshot_id)
+    schema = schema_of(table, current_version(table))
+
+    def columns_and_rows(*named: str) -> tuple[list[str], Counter[Any]]:
+        with activated(spark):
+            rows = weighted_changes(spark, table, changes, schema, named=frozenset(named)).collect()
+        found = Counter[Any]()
+        for row in rows:
+            found[row[:-1]] += row[-1]
+        return list(rows[0].asDict()), found
+
+    # One row with 2 went and one came; of the columns, only the one that is named tells.
+    assert columns_and_rows("k", "other") == (["k", WEIGHT], Counter({(1,): -2, (None,): -1, (3,): 1}))
+    # A row counts whatever its columns.
+    assert columns_and_rows("other") == (["k", WEIGHT], Counter({(1,): -2, (None,): -1, (3,): 1}))
+    # Rows that differ in floating-point numbers alone are told apart by all columns.
+    assert columns_and_rows("f")[0] == ["k", "v", "f", WEIGHT]

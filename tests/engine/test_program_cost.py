@@ -53,8 +53,8 @@ def cost(
         ("SELECT DISTINCT l_order FROM lines", 10),
         ("SELECT l_order FROM lines UNION ALL SELECT o_id FROM orders", 10),
         ("SELECT l_order FROM lines ORDER BY l_amount LIMIT 3", 4000),
-        ("SELECT o_id FROM orders WHERE EXISTS (SELECT 1 FROM lines WHERE l_order = o_id)", 10 + 500 + 2000),
-        ("SELECT o_id FROM orders WHERE o_id IN (SELECT l_order FROM lines)", 10 + 500 + 2000),
+        ("SELECT o_id FROM orders WHERE EXISTS (SELECT 1 FROM lines WHERE l_order = o_id)", 10 + 2 * 500 + 2000),
+        ("SELECT o_id FROM orders WHERE o_id IN (SELECT l_order FROM lines)", 10 + 2 * 500 + 2000),
         (
             "WITH w AS (SELECT l_order, l_amount FROM lines) SELECT o_id FROM orders JOIN w ON w.l_order = o_id",
             10 + 500,
@@ -64,6 +64,17 @@ def cost(
 )
 def test_what_is_read_for_new_lines(query: str, read: float) -> None:
     assert cost(query, {"lines": 10}).bytes == read
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT o_id FROM orders WHERE EXISTS (SELECT 1 FROM lines WHERE l_order = o_id)",
+        "SELECT o_id FROM orders WHERE o_id IN (SELECT l_order FROM lines)",
+    ],
+)
+def test_rows_around_a_subquery_with_state_are_read_once(query: str) -> None:
+    assert cost(query, {"lines": 10}, {1: 70}).bytes == 10 + 500 + 70
 
 
 def test_both_sides_of_a_join_that_changed_are_read_for_each_other() -> None:

@@ -162,6 +162,10 @@ class SparkBench:
         """Whether the change is likely to have few rows."""
         return self._small
 
+    def is_large(self, view: str) -> bool:
+        """Whether to read all rows of a view takes longer than to find those that few changed rows may meet."""
+        return self._small and self._sizes.get(view, 0) >= tuning().semi_join_bytes
+
     def rows_of(self, view: str) -> pa.Table | None:
         """The rows of a view, if they are in this process."""
         return self._rows.get(view)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from enum import Enum
@@ -93,6 +93,9 @@ class Workbench(Protocol):
 
     def ranges(self, view: str) -> Mapping[str, Ranges]:
         """Between which values the columns of a view lie, by folded name, as far as that is known."""
+
+    def is_large(self, view: str) -> bool:
+        """Whether to read all rows of a view takes longer than to find those that few changed rows may meet."""
 
     def rows_of(self, view: str) -> pa.Table | None:
         """The rows of a view, if they are in this process."""
@@ -201,17 +204,22 @@ class Parts:
 class Lookup:
     """A correlated subquery, or an outer join, that is answered by key from auxiliary state, see `lookups`."""
 
-    #: What is looked up: columns of the query around it, as it names them.
+    #: What is looked up: columns of the query around it, as it names them; none for the list of an IN.
     keys: tuple[ColumnName, ...]
-    #: SQL of the subquery, before and after; of a join: of a subquery that has a row if there is a partner.
-    old: str
-    new: str
+    #: The types of the columns that these are compared with.
+    types: tuple[str, ...]
+    #: SQL of the subquery in one state, over the entries that fulfil a condition.
+    answer: Callable[[Version, str | None], str]
     #: The view of the keys for which the answer may have changed; None if there are none.
     delta: str | None
+    #: Whether that view has the answers too, before and after.
+    answered: bool = True
+    #: Whether it is the list of ``key IN (…)``: the answer is that of the whole condition.
+    is_list: bool = False
 
-    def text(self, version: Version) -> str:
-        """The subquery in one state."""
-        return self.old if version is Version.OLD else self.new
+    def text(self, version: Version, enough: str | None = None) -> str:
+        """The subquery in one state; ``enough``: which entries it may read."""
+        return self.answer(version, enough)
 
 
 @dataclass
@@ -315,7 +323,7 @@ class Context:
             yield query.span, f"SELECT * FROM {views.name(reading.version)}"
             return
         if (lookup := self.lookups.get(query.span)) is not None:
-            yield query.span, lookup.text(reading.version)
+            yield query.span, lookup.text(reading.version, reading.enough.get(query.span.start))
             return
         seen = set(reading.known)  # the CTEs whose definition is part of the text at hand
         for cte in query.ctes:

@@ -26,6 +26,7 @@ _NAMED = (
     (re.compile(r"a part before"), "part_before"),
     (re.compile(r"a part after|a part by its state"), "part_after"),
     (re.compile(r"the change of (\S+)"), "{}_changes"),
+    (re.compile(r"the keys with another answer"), "answers"),
     (re.compile(r"the keys\b.*"), "keys"),
     (re.compile(r"what the changed rows add to each (?:group|key)\b.*"), "gains"),
     (re.compile(r"the changed values of a subquery"), "changed_values"),
@@ -101,6 +102,10 @@ class ExplainingBench:
     def ranges(self, view: str) -> Mapping[str, Ranges]:
         """Between which values a view lies: not known, since it has no rows."""
         return {}
+
+    def is_large(self, view: str) -> bool:
+        """False: how large inputs are is not looked at."""
+        return False
 
     def rows_of(self, view: str) -> pa.Table | None:
         """None: nothing is computed."""

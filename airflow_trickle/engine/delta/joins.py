@@ -20,6 +20,7 @@ from airflow_trickle.algebra.nodes import JoinKind
 from airflow_trickle.blocks.expressions import may_not_move
 from airflow_trickle.blocks.refusals import NAME_MAY_BE_A_FUNCTION, refuse_using
 from airflow_trickle.blocks.shapes import Derived, FromItem, NotInBlocks, Select, TableName
+from airflow_trickle.engine.delta.answers import looked_up_by
 from airflow_trickle.engine.delta.context import Context, Lookup, Scope, Version
 from airflow_trickle.engine.delta.narrowing import Narrowing
 from airflow_trickle.engine.delta.terms import INNER, Term, uniform
@@ -114,17 +115,20 @@ class Joins:
 
     def _alone_by_key(self, at: int, lookup: Lookup, join: tuple[int, str] | None) -> list[Term]:
         """The same, if auxiliary state tells which keys have partners: of rows whose key got its first or lost all."""
-        if lookup.delta is None:
+        met = looked_up_by(self._context, self._narrowing.relations, lookup)
+        if met is None:
             return []
-        same = " AND ".join(f"{quote(f'{RESERVED}k{n}')} = {column.text}" for n, column in enumerate(lookup.keys))
-        affected = f"EXISTS (SELECT 1 FROM {quote(lookup.delta)} WHERE {same})"
-        return [
-            replace(
-                uniform(at, Version.OLD, weight).with_(Version.EMPTY, join),
-                conditions=(affected, f"NOT EXISTS ({lookup.text(version)})"),
-            )
-            for version, weight in ((Version.NEW, 1), (Version.OLD, -1))
-        ]
+        if not met.one_key:
+            return [
+                replace(
+                    uniform(at, Version.OLD, weight).with_(Version.EMPTY, join),
+                    conditions=(met.affected, f"NOT EXISTS ({lookup.text(version)})"),
+                )
+                for version, weight in ((Version.NEW, 1), (Version.OLD, -1))
+            ]
+        weight = f"CAST(IF({met.before}, 1, 0) - IF({met.after}, 1, 0) AS BIGINT)"
+        term = uniform(at, Version.OLD).with_(Version.EMPTY, join)
+        return [replace(term, weight=weight, sign=0, conditions=met.conditions, beside=met.beside)]
 
     def _right(
         self, prefix: list[Term], at: int, item: FromItem, changed: bool, words: str, join: tuple[int, str] | None
@@ -147,7 +151,8 @@ class Joins:
         if prefix:
             affected = self._has_partner_in(prefix, at, item)
             for version, weight in ((Version.NEW, 1), (Version.OLD, -1)):
-                term = replace(nothing, weight=f"CAST({weight} AS BIGINT)").with_(Version.OLD, join)
+                sign = replace(nothing, weight=f"CAST({weight} AS BIGINT)", sign=weight)
+                term = sign.with_(Version.OLD, join)
                 terms.append(replace(term, conditions=(affected, alone[version])))
         return terms
 
@@ -216,6 +221,8 @@ class Joins:
                 parts.append(f" ON {' AND '.join((f'({on})', *more))}" if more else f" ON {on}")
             elif item.using:
                 parts.append(f" USING ({', '.join(item.using)})")
+        if term.beside is not None:
+            parts.append(f", {quote(term.beside.view)} AS {term.beside.alias}")
         return "".join(parts)
 
     def source(self, at: int, version: Version, enough: str | None = None) -> str:

@@ -127,7 +127,7 @@ class Merging:
 
     def _keep_gained(self, terms: list[Term], *, only_gains: bool) -> str | None:
         """By key: the aggregates of the rows that came, and whether any row went."""
-        parts = [self._gained(term) for term in terms if not term.weight.startswith("CAST(-1")]
+        parts = [self._gained(term) for term in terms if term.sign >= 0]
         if not only_gains:
             parts += [self._losing(term) for term in terms]
         shown = [*self._keys]
@@ -155,7 +155,8 @@ class Merging:
                 columns.append(f"{said(column[0], term.inner, scope)} AS {name}")
         columns.append(f"false AS {_LOSES}")
         versions = tuple(Version.PLUS if version is Version.DELTA else version for version in term.versions)
-        plus = replace(term, versions=versions, weight="")
+        coming = (f"{term.weight} > 0",) if term.beside is not None else ()
+        plus = replace(term, versions=versions, weight="", conditions=(*term.conditions, *coming))
         sql = self._block.sql(plus, columns=", ".join(columns), grouped=False)
         return f"{sql} GROUP BY {', '.join(keys)}" if keys else f"{sql} HAVING count(*) > 0"
 

@@ -3,7 +3,8 @@
     ΔL ⋈[l = r] R = ΔL ⋈[l = r] σ[low ≤ r ≤ high] R            for low and high of l in ΔL
 
 Spark then leaves out the row groups and files of R that hold no such value. If by the metadata of its files R holds
-none at all, the term has no rows and is left out altogether: new orders with new lines meet nothing old. Only
+none at all, the term has no rows and is left out altogether: new orders with new lines meet nothing old. Where R is
+large and more is joined, it is cut to the rows with an l of ΔL (a semi-join), so that Spark need not sort R. Only
 equalities of two plain columns of one type are used, and only those that every row of the term fulfils: in WHERE, in ON
 of inner joins, and in ON of the outer join that reads R itself.
 """
@@ -16,10 +17,11 @@ from dataclasses import dataclass, replace
 from airflow_trickle.algebra.nodes import JoinKind
 from airflow_trickle.blocks.equalities import ColumnName, equalities
 from airflow_trickle.blocks.shapes import Select, Span, TableName
-from airflow_trickle.engine.delta.context import Context, Scope, Version
+from airflow_trickle.engine.delta.context import Context, Lookup, Scope, Version
 from airflow_trickle.engine.delta.ranges import Ranges
-from airflow_trickle.engine.delta.terms import INNER, Term
-from airflow_trickle.identifiers import fold, parse_alias, quote
+from airflow_trickle.engine.delta.terms import INNER, Beside, Term
+from airflow_trickle.engine.zset import RESERVED
+from airflow_trickle.identifiers import fold, parse_alias, quote, unquote
 
 _ROW_BY_ROW = (JoinKind.INNER, JoinKind.CROSS)
 _LEFT_DECIDES = (JoinKind.LEFT, JoinKind.SEMI, JoinKind.ANTI)
@@ -134,7 +136,10 @@ class Narrowing:
         """The same rows, told with more conditions."""
         where: list[str] = []
         on: dict[int, list[str]] = {}
+        cut: dict[int, list[str]] = {}
         for at, column, known, join in self._said(term):
+            if self.is_cut(term, at):
+                cut.setdefault(at, []).append(self.relations.holds(known, quote(column.name)))
             if known.ranges is None:
                 continue
             if join is None:
@@ -142,7 +147,51 @@ class Narrowing:
             else:
                 on.setdefault(at, []).append(known.ranges.holds(column.text))
         more = {at: (*term.on.get(at, ()), *texts) for at, texts in on.items()}
-        return replace(term, conditions=(*term.conditions, *where), on={**term.on, **more})
+        cutting = {self._select.sources[at].relation.span.start: " AND ".join(tests) for at, tests in cut.items()}
+        return replace(
+            term,
+            conditions=(*term.conditions, *where),
+            on={**term.on, **more},
+            enough={**cutting, **term.enough},
+        )
+
+    def is_cut(self, term: Term, at: int) -> bool:
+        """Whether a relation is to be cut to the rows with changed keys before it is joined.
+
+        Spark joins in the order of the text where it knows no better: a large relation may be joined with another one
+        before it meets the change. With two relations there is no other order.
+        """
+        relation = self._select.sources[at].relation
+        read = term.versions[at] in (Version.OLD, Version.NEW)
+        if len(term.versions) < 3 - (term.beside is not None) or not read or not isinstance(relation, TableName):
+            return False
+        views = self._context.views_of(relation, self._scope)
+        return self._context.bench.is_large(views.old if term.versions[at] is Version.OLD else views.new)
+
+    def cut_by(self, term: Term, beside: Beside, lookup: Lookup) -> dict[int, str]:
+        """Of the relations that are to be cut: the rows with a key of what is joined beside, by equal columns."""
+        found: dict[int, list[str]] = {}
+        ranges = self._context.bench.ranges(beside.view)
+        for name, column, kind in zip(beside.columns, lookup.keys, lookup.types, strict=False):
+            at = self.relations.find(column)
+            if at is None or not is_plain(kind) or (self.relations.types(at) or {}).get(column.name) != kind:
+                continue
+            for there, other in self._equal_to(term, Known(at, column.name, kind, None)):
+                if there == at or not self.is_cut(term, there):
+                    continue
+                test, known = quote(other.name), ranges.get(unquote(name))
+                among = f"{test} IN (SELECT {name} FROM {quote(beside.view)})"
+                within = [known.holds(test)] if known is not None and known.type == kind else []
+                found.setdefault(self._select.sources[there].relation.span.start, []).extend([*within, among])
+        return {start: " AND ".join(tests) for start, tests in found.items()}
+
+    def _equal_to(self, term: Term, known: Known) -> list[tuple[int, ColumnName]]:
+        """The columns that are equal to one in every row of a term."""
+        found, equal = {(known.at, known.origin): known}, []
+        while self._is_plain() and (more := next(self._more(term, found), None)):
+            found[more[0], more[1].name] = known
+            equal.append(more[:2])
+        return equal
 
     def is_empty(self, term: Term) -> bool:
         """Whether it is certain that no row fulfils the equalities that every row of a term has to fulfil."""
@@ -257,4 +306,18 @@ class Narrowing:
                     known = found.get((there, other.name))
                     if known is not None and (inner.types(here) or {}).get(one.name) == known.type:
                         enough[select.sources[here].relation.span.start] = self.relations.holds(known, quote(one.name))
+        return enough
+
+    def in_lookups(self, term: Term, lookups: Mapping[int, Lookup]) -> dict[int, str]:
+        """By where a subquery stands that is answered from auxiliary state: the entries that a term may ask for."""
+        found, enough = self.known(term) if lookups else {}, {}
+        for start, lookup in lookups.items():
+            tests = []
+            for number, (column, kind) in enumerate(zip(lookup.keys, lookup.types, strict=True)):
+                there = self.relations.find(column)
+                known = found.get((there, column.name)) if there is not None else None
+                if known is not None and known.type == kind:
+                    tests.append(self.relations.holds(known, quote(f"{RESERVED}k{number}")))
+            if tests:
+                enough[start] = " AND ".join(tests)
         return enough

@@ -139,7 +139,7 @@ def cte_views(context: Context, cte: CteBlock, scope: Scope) -> Views:
     if part is not None:
         return part if not cte.columns else _renamed(context, part, cte)
     new = context.bench.view(named(context.render(cte.query, Version.NEW, scope), cte.columns), f"{cte.name} after")
-    if not context.reads_change(cte.query, scope):
+    if not context.building and not context.reads_change(cte.query, scope):
         return Views(new, new, None)
     delta = _query(context, cte.query, scope)
     kept = None
@@ -221,7 +221,7 @@ def derived_changes(context: Context, select: Select, scope: Scope) -> dict[int,
         if not isinstance(relation, Derived):
             continue
         part = part_views(context, relation.query, scope)
-        if part is not None or not context.reads_change(relation.query, scope):
+        if part is not None or not (context.building or context.reads_change(relation.query, scope)):
             found[at] = part.delta if part is not None else None
             continue
         delta = _query(context, relation.query, scope)

@@ -3,6 +3,8 @@
 Δ(π σ L) = π σ ΔL                                        for every term ΔL of the joins
 Δ σ[S] L = σ[S'] ΔL  +  σ[S'] A  -  σ[S] A               where S is a subquery in an expression, and A the
                                                          rows of L for which its answer may have changed
+         = σ[S'] ΔL  +  ([S'] - [S]) A                   where auxiliary state tells both answers for every row of A:
+                                                         A is read once, and each row counts 1, 0 or -1
 """
 
 from __future__ import annotations
@@ -13,10 +15,11 @@ from dataclasses import dataclass, field, replace
 from airflow_trickle.algebra.nodes import JoinKind
 from airflow_trickle.blocks.check import expressions
 from airflow_trickle.blocks.equalities import equalities
-from airflow_trickle.blocks.expressions import probe_of
+from airflow_trickle.blocks.expressions import conjuncts, probe_of
 from airflow_trickle.blocks.refusals import refuse_stars_in_calls, star_in_calls, star_in_rows
 from airflow_trickle.blocks.shapes import Derived, Item, NotInBlocks, Query, Select, Span, Subquery, SubqueryKind
-from airflow_trickle.engine.delta.context import Column, Context, Lookup, Scope, Version, Views
+from airflow_trickle.engine.delta.answers import looked_up_by
+from airflow_trickle.engine.delta.context import Column, Context, Scope, Version, Views
 from airflow_trickle.engine.delta.joins import Joins
 from airflow_trickle.engine.delta.narrowing import Narrowing
 from airflow_trickle.engine.delta.terms import Term, all_of, uniform
@@ -60,10 +63,16 @@ class Block:
             for subquery in self.context.blocks.subqueries(*expressions(self.select))
             if (select := _plain_select(subquery.query)) is not None
         ]
-        return [
-            replace(term, enough={**term.enough, **self.narrowing.in_subqueries(term, inner)})
-            for term in self.joins.terms()
-        ]
+        asked = {
+            subquery.query.span.start: lookup
+            for subquery in self.context.blocks.subqueries(*expressions(self.select))
+            if (lookup := self.context.lookups.get(subquery.query.span)) is not None
+        }
+        found = []
+        for term in self.joins.terms():
+            enough = {**self.narrowing.in_subqueries(term, inner), **self.narrowing.in_lookups(term, asked)}
+            found.append(replace(term, enough={**term.enough, **enough}))
+        return found
 
     def plain_terms(self) -> list[Term]:
         """The same, with the subqueries of the columns: all that a SELECT without groups needs."""
@@ -96,6 +105,9 @@ class Block:
         if not changed:
             return []
         self._require_inner_joins()
+        at_once = self._by_answers(changed[0]) if len(changed) == 1 else None
+        if at_once is not None:
+            return at_once
         affected = [affected_by(self, subquery) for subquery in changed]
         tests = [part.condition for part in affected if part.condition != "false"]
         if not tests:
@@ -106,6 +118,41 @@ class Block:
         return [
             replace(uniform(self.count, Version.OLD, weight), conditions=(condition,), inner=version, enough=enough)
             for version, weight in ((Version.NEW, 1), (Version.OLD, -1))
+        ]
+
+    def _by_answers(self, subquery: Subquery) -> list[Term] | None:
+        """The rows for which a condition with a subquery is true now and was not, or the other way round.
+
+        They are read once: auxiliary state has told both answers for every key that has another one. None if a row has
+        to be asked anew.
+        """
+        context, where = self.context, self.select.where
+        lookup = context.lookups.get(subquery.query.span)
+        if lookup is None or not lookup.answered or where is None or not _is_within(subquery.span, where):
+            return None
+        met = looked_up_by(context, self.narrowing.relations, lookup)
+        if met is None:
+            return []
+        if not met.one_key:
+            return None
+        parts = [part.span for part in conjuncts(context.blocks.cursor(where))] or [where]
+        around = next(part for part in parts if _is_within(subquery.span, part))
+        begin, end = Span(around.start, subquery.whole.start), Span(subquery.whole.end, around.end)
+        head, tail = (context.expression(span, Version.NEW, self.scope) for span in (begin, end))
+        if lookup.is_list:
+            head = tail = ""
+        before, after = (f"IF({head}{answer}{tail}, 1, 0)" for answer in (met.before, met.after))
+        others = tuple(context.expression(part, Version.NEW, self.scope) for part in parts if part is not around)
+        term = replace(uniform(self.count, Version.OLD), beside=met.beside)
+        return [
+            replace(
+                term,
+                enough=self.narrowing.cut_by(term, met.beside, lookup),
+                weight=f"CAST({after} - {before} AS BIGINT)",
+                sign=0,
+                conditions=(*met.conditions, f"{after} <> {before}"),
+                where=others,
+            )
         ]
 
     def _require_inner_joins(self) -> None:
@@ -152,9 +199,10 @@ class Block:
             parts.append(said(self.select.laterals))
         where = [f"({part})" for part in term.conditions if part != "true"]
         if filtered:
-            where = [*(f"({part})" for part in self.conditions), *where]
-        if self.select.where is not None and filtered:
-            where.insert(0, f"({said(self.select.where)})")
+            given = term.where
+            if given is None:
+                given = () if self.select.where is None else (said(self.select.where),)
+            where = [*(f"({part})" for part in (*given, *self.conditions)), *where]
         if where:
             parts.append(f"WHERE {' AND '.join(where)}")
         if grouped:
@@ -196,14 +244,20 @@ class Block:
 
     def _item(self, item: Item, term: Term) -> str:
         text = self.context.expression(item.span, term.inner, self.scope, term.enough)
-        if item.star is not None and self._shows_weight(item.star, term):
+        hidden = ", ".join(self._hidden(item.star, term)) if item.star is not None else ""
+        if hidden:
             if item.star_except is None:
-                return f"{text} EXCEPT ({WEIGHT})"
+                return f"{text} EXCEPT ({hidden})"
             at = item.star_except - item.span.start
-            return f"{text[:at]}, {WEIGHT}{text[at:]}"
+            return f"{text[:at]}, {hidden}{text[at:]}"
         named = self.context.names.get(item.span)
         alias = quote(named) if item.alias is None and named is not None else item.alias
         return text if alias is None else f"{text} AS {alias}"
+
+    def _hidden(self, qualifier: str, term: Term) -> list[str]:
+        """What a star would show that is not of the text."""
+        found = [WEIGHT] if self._shows_weight(qualifier, term) else []
+        return [*found, *term.beside.columns] if term.beside is not None and not qualifier else found
 
     def _shows_weight(self, qualifier: str, term: Term) -> bool:
         """Whether a star would show the weight of the changed rows."""
@@ -234,16 +288,9 @@ def affected_by(block: Block, subquery: Subquery) -> Affected:
     be another one. Names mean what they mean in the query, since the text stands where it stood.
     """
     context, scope = block.context, block.scope
-    select = _plain_select(subquery.query)
-    if select is None:
-        return Affected("true")
-    lookup = context.lookups.get(subquery.query.span)
-    if lookup is not None:
-        return Affected(asked_for(block, lookup))
-    views = context.maintained.get(subquery.query.span)
-    if views is not None:
-        probe = _probe(block, subquery) if subquery.kind is SubqueryKind.IN else None
-        return Affected("true" if probe is None else _among(probe, [_values(context, views)]))
+    select, by_state = _plain_select(subquery.query), _affected_by_state(block, subquery)
+    if select is None or by_state is not None:
+        return by_state or Affected("true")
     inner = Block(context, select, scope, {})
     probe = _probe(block, subquery) if subquery.kind is SubqueryKind.IN and _has_values_of_rows(inner) else None
     if _has_changed_derived(inner) or star_in_rows(context.blocks, select) is not None:
@@ -252,6 +299,26 @@ def affected_by(block: Block, subquery: Subquery) -> Affected:
         return Affected("true" if probe is None else _among_moved(inner, subquery.query, probe))
     terms = inner.joins.terms()
     return _where_rows_changed(block, inner, terms) if probe is None else Affected(_affected_in(inner, terms, probe))
+
+
+def _affected_by_state(block: Block, subquery: Subquery) -> Affected | None:
+    """The same, of a subquery that is answered from auxiliary state; None if it is not."""
+    context = block.context
+    lookup, views = context.lookups.get(subquery.query.span), context.maintained.get(subquery.query.span)
+    if lookup is not None and lookup.keys:
+        met = looked_up_by(context, block.narrowing.relations, lookup)
+        return Affected("false" if met is None else met.affected)
+    if lookup is None and views is None:
+        return None
+    probe = _probe(block, subquery) if subquery.kind is SubqueryKind.IN else None
+    if lookup is not None and lookup.delta is None:
+        return Affected("false")
+    if probe is None:
+        return Affected("true")
+    if views is not None:
+        return Affected(_among(probe, [_values(context, views)]))
+    assert lookup is not None  # noqa: S101 - one of the two is there
+    return Affected(_among(probe, [f"SELECT {quote(f'{RESERVED}k0')} FROM {quote(str(lookup.delta))}"]))
 
 
 def _has_values_of_rows(inner: Block) -> bool:
@@ -275,23 +342,6 @@ def _where_rows_changed(block: Block, inner: Block, terms: list[Term]) -> Affect
         tests.append(" AND ".join([test, *rows]))
     condition = tests[0] if len(tests) == 1 else " OR ".join(f"({test})" for test in tests) or "false"
     return Affected(condition, enough if len(terms) == 1 else {})
-
-
-def asked_for(block: Block, lookup: Lookup) -> str:
-    """That a row of a block looks up a key for which the answer may have changed."""
-    if lookup.delta is None:
-        return "false"
-    relations, ranges = block.narrowing.relations, block.context.bench.ranges(lookup.delta)
-    within = []
-    for number, column in enumerate(lookup.keys):
-        known, at = ranges.get(f"{RESERVED}k{number}"), relations.find(column)
-        if known is None or at is None or (relations.types(at) or {}).get(column.name) != known.type:
-            continue
-        if relations.never_meets(at, Version.OLD, column.name, known):
-            return "false"
-        within.append(known.holds(column.text))
-    same = " AND ".join(f"{quote(f'{RESERVED}k{number}')} = {column.text}" for number, column in enumerate(lookup.keys))
-    return " AND ".join([f"EXISTS (SELECT 1 FROM {quote(lookup.delta)} WHERE {same})", *within])
 
 
 def _among_moved(inner: Block, query: Query, probe: str) -> str:
@@ -373,6 +423,10 @@ def _among(probe: str, values: list[str]) -> str:
     tests = [f"{probe} IN ({value})" for value in values]
     tests += [f"EXISTS (SELECT 1 FROM ({value}) AS {RESERVED}n({name}) WHERE {name} IS NULL)" for value in values]
     return " OR ".join([*tests, f"{probe} IS NULL"])
+
+
+def _is_within(inner: Span, outer: Span) -> bool:
+    return outer.start <= inner.start and inner.end <= outer.end
 
 
 def _plain_select(query: Query) -> Select | None:

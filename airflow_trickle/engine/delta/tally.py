@@ -180,6 +180,34 @@ class Tally:
         ]
         return f"SELECT {self._said(item)} FROM (SELECT {', '.join(sums)} FROM {rows} WHERE {condition})"
 
+    def answers(self, item: Span, lines: str, gained: str, before: str, after: str) -> str:
+        """By key: a column of the result before and after, where it is another one.
+
+        Args:
+            item: The column.
+            lines: SQL of the entries so far, those of the keys of ``gained`` at least.
+            gained: SQL of the entries to add.
+            before: What to call the column before.
+            after: The same for the column after.
+        """
+        keys, then = ", ".join(self._names), [f"{name}_after" for name in self._columns]
+        sums = []
+        for name, later in zip(self._columns, then, strict=True):
+            for value, shown in ((f"CASE WHEN {RESERVED}old THEN {name} END", name), (name, later)):
+                total = f"sum({value})" if name[len(RESERVED)] not in "nc" else f"coalesce(sum({value}), 0)"
+                sums.append(f"{total} AS {shown}")
+        entries = (
+            f"SELECT {self.listed}, true AS {RESERVED}old FROM ({lines}) "
+            f"UNION ALL SELECT {self.listed}, false AS {RESERVED}old FROM ({gained})"
+        )
+        both = f"SELECT {keys}, {', '.join(sums)} FROM ({entries}) GROUP BY {keys}"
+        # In two steps, since an expression names the entries by the same names in both.
+        first = f"SELECT {keys}, {self._said(item)} AS {before}, {', '.join(then)} FROM ({both})"
+        turned = ", ".join(f"{later} AS {name}" for name, later in zip(self._columns, then, strict=True))
+        second = f"SELECT {keys}, {before}, {turned} FROM ({first})"
+        answers = f"SELECT {keys}, {before}, {self._said(item)} AS {after} FROM ({second})"
+        return f"SELECT * FROM ({answers}) WHERE NOT ({before} <=> {after})"
+
     # --- the change --------------------------------------------------------------------------------
 
     def change(

@@ -12,11 +12,22 @@ INNER = "JOIN"
 
 
 @dataclass(frozen=True)
+class Beside:
+    """A relation behind those of the text: a view, what it is called, and its columns, which a star must not show."""
+
+    view: str
+    alias: str
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Term:
     """One summand: the state of every relation, what each row counts, and which rows take part."""
 
     versions: tuple[Version, ...]
     weight: str = WEIGHT
+    #: 1 if every row comes, -1 if every row goes, 0 if the weight tells.
+    sign: int = 0
     conditions: tuple[str, ...] = ()
     #: The state that subqueries in expressions read.
     inner: Version = Version.NEW
@@ -26,6 +37,10 @@ class Term:
     on: dict[int, tuple[str, ...]] = field(default_factory=dict)
     #: By where a table's name stands, in FROM or in a subquery: which of its rows are enough to read there.
     enough: dict[int, str] = field(default_factory=dict)
+    #: What is read beside the relations of the text.
+    beside: Beside | None = None
+    #: Conditions in place of WHERE; None: WHERE of the text.
+    where: tuple[str, ...] | None = None
 
     def with_(self, version: Version, join: tuple[int, str] | None = None) -> Term:
         """The same with one more relation."""
@@ -35,7 +50,7 @@ class Term:
 
 def uniform(count: int, version: Version, weight: int = 1) -> Term:
     """All relations in one state; every row counts the same."""
-    return Term((version,) * count, f"CAST({weight} AS BIGINT)")
+    return Term((version,) * count, f"CAST({weight} AS BIGINT)", weight)
 
 
 def all_of(count: int, version: Version) -> Term:

@@ -152,6 +152,12 @@ class DuckDBExecutor:
     _count: int = 0
 
     small = True
+    #: Views that pass for large ones; None: all.
+    large: frozenset[str] | None = None
+
+    def is_large(self, view: str) -> bool:
+        """Whether a view is to be cut to the rows that changed rows may meet."""
+        return self.large is None or view in self.large
 
     def view(self, sql: str, about: str) -> str:
         """Names a query; nothing is computed."""

@@ -125,8 +125,13 @@ class DuckDBJudge:
             yield before, after
             before = after
 
-    def judge(self, text: str, before: Rows, after: Rows, *, state: bool = False) -> Verdict:
-        """Refreshes a query from one change, with auxiliary state if that is asked for, and computes it anew."""
+    def judge(
+        self, text: str, before: Rows, after: Rows, *, state: bool = False, of_parts_alone: bool = False
+    ) -> Verdict:
+        """Refreshes a query from one change, with auxiliary state if that is asked for, and computes it anew.
+
+        ``of_parts_alone``: the outermost operation has none, as long as it can be added to what is published.
+        """
         query, executor = _parsed(text), self._executor()
         states = {name: self._states(executor, name, before[name], after[name]) for name in before}
         published = self._publish(executor, query, states)
@@ -136,7 +141,7 @@ class DuckDBJudge:
         if state:
             back = {name: _turned(executor, one) for name, one in states.items()}
             made = self._state(executor, query, back, published, "state_before")
-            tallies.lines = "state_before" if ROOT in made else None
+            tallies.lines = "state_before" if ROOT in made and not of_parts_alone else None
             parts = Parts({}, {number: f"state_before_{number}" for number in made if number != ROOT})
         found = _bag(was)
         try:
@@ -180,6 +185,8 @@ class DuckDBJudge:
         assert executor.names is not None
         names = sorted({ref.name.lower() for ref in query.references})
         states = {name: self._named_states(executor, name, case) for name in names}
+        large = [states[name] for name in case.large]
+        executor.large = frozenset(view for one in large for view in (one.old, one.new))
         published = self._publish(executor, query, states, executor.names.give("published"))
         shown, tallies, parts = list[tuple[str, str]](), Tallies(), None
         if case.state:

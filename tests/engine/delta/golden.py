@@ -16,6 +16,7 @@ from airflow_trickle.identifiers import unquote
 FOLDER = Path(__file__).parent / "golden"
 #: A line that begins a case, and the other lines about it.
 _TITLE, _CHANGED, _STATE, _ENGINE, _EXPECT = "-- title:", "-- changed:", "-- state:", "-- engine:", "-- expect"
+_LARGE = "-- large:"
 _REFUSED = "-- expect refused:"
 _KEY = re.compile(r"-- \w+:")
 
@@ -38,6 +39,8 @@ class GoldenCase:
     changed: Mapping[str, bool] = field(default_factory=dict)
     #: Whether auxiliary state is kept beside the table.
     state: bool = False
+    #: Inputs that are large.
+    large: frozenset[str] = frozenset()
     #: Only Spark can run it.
     spark_only: bool = False
     #: What is expected, as it stands in the file; None if nothing does yet.
@@ -92,12 +95,15 @@ def _case(text: str, path: Path) -> GoldenCase:
             case = replace(case, title=line.removeprefix(_TITLE).strip())
         elif line.startswith(_CHANGED):
             case = replace(case, changed=dict(_changed(line.removeprefix(_CHANGED))))
+        elif line.startswith(_LARGE):
+            words = line.removeprefix(_LARGE).split(",")
+            case = replace(case, large=frozenset(word.strip() for word in words))
         elif line.startswith(_STATE):
             case = replace(case, state=_one_of(line, _STATE, ("kept",), path) == "kept")
         elif line.startswith(_ENGINE):
             case = replace(case, spark_only=_one_of(line, _ENGINE, ("spark",), path) == "spark")
         elif _KEY.match(line):
-            known = ", ".join(f"`{key}`" for key in (_TITLE, _CHANGED, _STATE, _ENGINE))
+            known = ", ".join(f"`{key}`" for key in (_TITLE, _CHANGED, _LARGE, _STATE, _ENGINE))
             raise ValueError(f"{path.name}: '{case.title}' has the line `{line}`; allowed: {known}")
         else:
             query.append(line)
@@ -132,6 +138,7 @@ def written(case: GoldenCase) -> str:
     """A case as it stands in its file."""
     changed = ", ".join(f"{name}{'+' if grows else ''}" for name, grows in case.changed.items())
     lines = [f"{_TITLE} {case.title}", f"{_CHANGED} {changed}"]
+    lines += [f"{_LARGE} {', '.join(sorted(case.large))}"] if case.large else []
     lines += [f"{_STATE} kept"] if case.state else []
     lines += [f"{_ENGINE} spark"] if case.spark_only else []
     lines += [f"{case.query};"]

@@ -43,6 +43,14 @@ def test_rows_before_and_the_change_are_the_rows_after(judge: DuckDBJudge, case:
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if case.state], ids=_id)
+@pytest.mark.seeded
+def test_state_of_parts_serves_without_state_of_the_whole(judge: DuckDBJudge, case: GoldenCase) -> None:
+    random = budgets.chance(case.title)
+    for before, after in islice(judge.random_states(case, random), budgets.rounds(2)):
+        _require_right(judge.judge(case.query, before, after, state=True, of_parts_alone=True), before, after)
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if case.state], ids=_id)
 def test_all_rows_go_and_others_come_again(judge: DuckDBJudge, case: GoldenCase) -> None:
     random = budgets.chance(case.title)
     # Each from new rows: an input that does not change stays empty if it was.

@@ -13,6 +13,14 @@ _BLOCKS = Room(
 )
 
 SQL: tuple[Fault, ...] = (
+    _BLOCKS.fault(
+        "star-names-no-column",
+        "a change holds only the columns that a query names although a star reads all",
+        "columns_named.py",
+        "if stars and not asked:",
+        "if False:",
+        tests=("tests/blocks/test_columns_named.py",),
+    ),
     _ALGEBRA.fault(
         "fingerprint-ignores-tables",
         "the fingerprint of a query ignores which tables its names stand for",

@@ -471,7 +471,7 @@ FROM (
   FROM u_changes AS u)
 GROUP BY `__trickle_k0`;
 -- expect keys_1, computed once: the keys that came or went
-SELECT d.`__trickle_k0`
+SELECT d.`__trickle_k0`, coalesce(l.__trickle_n, 0) > 0 AS __trickle_before, coalesce(l.__trickle_n, 0) + d.__trickle_n > 0 AS __trickle_after
 FROM gains_2 AS d LEFT JOIN (
   SELECT l.`__trickle_k0`, sum(l.__trickle_n) AS __trickle_n
   FROM `state_1` AS l
@@ -490,46 +490,12 @@ FROM (
   SELECT t.g AS `__trickle_k0`, u.w AS __trickle_x0, coalesce(u.w, 0) AS __trickle_x1, __trickle_weight AS __trickle_w
   FROM t_before AS t JOIN u_changes AS u ON t.k = u.k
   UNION ALL
-  SELECT t.g AS `__trickle_k0`, u.w AS __trickle_x0, coalesce(u.w, 0) AS __trickle_x1, CAST(1 AS BIGINT) AS __trickle_w
+  SELECT t.g AS `__trickle_k0`, u.w AS __trickle_x0, coalesce(u.w, 0) AS __trickle_x1, CAST(IF(__trickle_answers.__trickle_before, 1, 0) - IF(__trickle_answers.__trickle_after, 1, 0) AS BIGINT) AS __trickle_w
   FROM t_before AS t LEFT JOIN (
     SELECT *
     FROM u_after
-    WHERE false) AS u ON t.k = u.k
-  WHERE (EXISTS (
-    SELECT 1
-    FROM keys_1
-    WHERE `__trickle_k0` = t.k)) AND (NOT EXISTS (
-    SELECT 1
-    FROM (
-      SELECT `__trickle_k0`
-      FROM (
-        SELECT `__trickle_k0`, __trickle_n
-        FROM `state_1`
-        UNION ALL
-        SELECT `__trickle_k0`, __trickle_n
-        FROM gains_2)
-      GROUP BY `__trickle_k0`
-      HAVING sum(__trickle_n) <> 0)
-    WHERE `__trickle_k0` = t.k))
-  UNION ALL
-  SELECT t.g AS `__trickle_k0`, u.w AS __trickle_x0, coalesce(u.w, 0) AS __trickle_x1, CAST(-1 AS BIGINT) AS __trickle_w
-  FROM t_before AS t LEFT JOIN (
-    SELECT *
-    FROM u_after
-    WHERE false) AS u ON t.k = u.k
-  WHERE (EXISTS (
-    SELECT 1
-    FROM keys_1
-    WHERE `__trickle_k0` = t.k)) AND (NOT EXISTS (
-    SELECT 1
-    FROM (
-      SELECT `__trickle_k0`
-      FROM (
-        SELECT `__trickle_k0`, __trickle_n
-        FROM `state_1`)
-      GROUP BY `__trickle_k0`
-      HAVING sum(__trickle_n) <> 0)
-    WHERE `__trickle_k0` = t.k)))
+    WHERE false) AS u ON t.k = u.k, keys_1 AS __trickle_answers
+  WHERE (__trickle_answers.`__trickle_k0` = t.k))
 GROUP BY `__trickle_k0`;
 -- expect change
 SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
@@ -638,7 +604,7 @@ FROM (
   FROM u_changes AS u)
 GROUP BY `__trickle_k0`;
 -- expect keys_1, computed once: the keys that came or went
-SELECT d.`__trickle_k0`
+SELECT d.`__trickle_k0`, coalesce(l.__trickle_n, 0) > 0 AS __trickle_before, coalesce(l.__trickle_n, 0) + d.__trickle_n > 0 AS __trickle_after
 FROM gains_2 AS d LEFT JOIN (
   SELECT l.`__trickle_k0`, sum(l.__trickle_n) AS __trickle_n
   FROM `state_1` AS l
@@ -658,49 +624,23 @@ FROM (
     FROM (
       SELECT `__trickle_k0`
       FROM (
-        SELECT `__trickle_k0`, __trickle_n
-        FROM `state_1`
-        UNION ALL
-        SELECT `__trickle_k0`, __trickle_n
-        FROM gains_2)
+        SELECT *
+        FROM (
+          SELECT `__trickle_k0`, __trickle_n
+          FROM `state_1`
+          UNION ALL
+          SELECT `__trickle_k0`, __trickle_n
+          FROM gains_2)
+        WHERE `__trickle_k0` IN (
+          SELECT `k`
+          FROM t_changes))
       GROUP BY `__trickle_k0`
       HAVING sum(__trickle_n) <> 0)
     WHERE `__trickle_k0` = t.k))
   UNION ALL
-  SELECT g AS `__trickle_k0`, v AS __trickle_x0, CAST(1 AS BIGINT) AS __trickle_w
-  FROM t_before AS t
-  WHERE (EXISTS (
-    SELECT 1
-    FROM (
-      SELECT `__trickle_k0`
-      FROM (
-        SELECT `__trickle_k0`, __trickle_n
-        FROM `state_1`
-        UNION ALL
-        SELECT `__trickle_k0`, __trickle_n
-        FROM gains_2)
-      GROUP BY `__trickle_k0`
-      HAVING sum(__trickle_n) <> 0)
-    WHERE `__trickle_k0` = t.k)) AND ((EXISTS (
-    SELECT 1
-    FROM keys_1
-    WHERE `__trickle_k0` = t.k)))
-  UNION ALL
-  SELECT g AS `__trickle_k0`, v AS __trickle_x0, CAST(-1 AS BIGINT) AS __trickle_w
-  FROM t_before AS t
-  WHERE (EXISTS (
-    SELECT 1
-    FROM (
-      SELECT `__trickle_k0`
-      FROM (
-        SELECT `__trickle_k0`, __trickle_n
-        FROM `state_1`)
-      GROUP BY `__trickle_k0`
-      HAVING sum(__trickle_n) <> 0)
-    WHERE `__trickle_k0` = t.k)) AND ((EXISTS (
-    SELECT 1
-    FROM keys_1
-    WHERE `__trickle_k0` = t.k))))
+  SELECT g AS `__trickle_k0`, v AS __trickle_x0, CAST(IF(__trickle_answers.__trickle_after, 1, 0) - IF(__trickle_answers.__trickle_before, 1, 0) AS BIGINT) AS __trickle_w
+  FROM t_before AS t, keys_1 AS __trickle_answers
+  WHERE (__trickle_answers.`__trickle_k0` = t.k) AND (IF(__trickle_answers.__trickle_after, 1, 0) <> IF(__trickle_answers.__trickle_before, 1, 0)))
 GROUP BY `__trickle_k0`;
 -- expect change
 SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
@@ -1332,7 +1272,7 @@ FROM (
   FROM u_changes AS u)
 GROUP BY `__trickle_k0`;
 -- expect keys_2, computed once: the keys that came or went
-SELECT d.`__trickle_k0`
+SELECT d.`__trickle_k0`, coalesce(l.__trickle_n, 0) > 0 AS __trickle_before, coalesce(l.__trickle_n, 0) + d.__trickle_n > 0 AS __trickle_after
 FROM gains_1 AS d LEFT JOIN (
   SELECT l.`__trickle_k0`, sum(l.__trickle_n) AS __trickle_n
   FROM `state_1` AS l
@@ -1353,46 +1293,12 @@ FROM (
     SELECT t.g AS `__trickle_k0`, u.w AS __trickle_x0, u.w AS __trickle_x1, __trickle_weight AS __trickle_w
     FROM t_before AS t JOIN u_changes AS u ON t.k = u.k
     UNION ALL
-    SELECT t.g AS `__trickle_k0`, u.w AS __trickle_x0, u.w AS __trickle_x1, CAST(1 AS BIGINT) AS __trickle_w
+    SELECT t.g AS `__trickle_k0`, u.w AS __trickle_x0, u.w AS __trickle_x1, CAST(IF(__trickle_answers.__trickle_before, 1, 0) - IF(__trickle_answers.__trickle_after, 1, 0) AS BIGINT) AS __trickle_w
     FROM t_before AS t LEFT JOIN (
       SELECT *
       FROM u_after
-      WHERE false) AS u ON t.k = u.k
-    WHERE (EXISTS (
-      SELECT 1
-      FROM keys_2
-      WHERE `__trickle_k0` = t.k)) AND (NOT EXISTS (
-      SELECT 1
-      FROM (
-        SELECT `__trickle_k0`
-        FROM (
-          SELECT `__trickle_k0`, __trickle_n
-          FROM `state_1`
-          UNION ALL
-          SELECT `__trickle_k0`, __trickle_n
-          FROM gains_1)
-        GROUP BY `__trickle_k0`
-        HAVING sum(__trickle_n) <> 0)
-      WHERE `__trickle_k0` = t.k))
-    UNION ALL
-    SELECT t.g AS `__trickle_k0`, u.w AS __trickle_x0, u.w AS __trickle_x1, CAST(-1 AS BIGINT) AS __trickle_w
-    FROM t_before AS t LEFT JOIN (
-      SELECT *
-      FROM u_after
-      WHERE false) AS u ON t.k = u.k
-    WHERE (EXISTS (
-      SELECT 1
-      FROM keys_2
-      WHERE `__trickle_k0` = t.k)) AND (NOT EXISTS (
-      SELECT 1
-      FROM (
-        SELECT `__trickle_k0`
-        FROM (
-          SELECT `__trickle_k0`, __trickle_n
-          FROM `state_1`)
-        GROUP BY `__trickle_k0`
-        HAVING sum(__trickle_n) <> 0)
-      WHERE `__trickle_k0` = t.k)))
+      WHERE false) AS u ON t.k = u.k, keys_2 AS __trickle_answers
+    WHERE (__trickle_answers.`__trickle_k0` = t.k))
   GROUP BY `__trickle_k0`, __trickle_x0, __trickle_x1)
 GROUP BY `__trickle_k0`;
 -- expect step_1, computed once: the groups that may have lost their minimum or maximum
@@ -1541,7 +1447,7 @@ FROM (
   FROM u_changes AS u)
 GROUP BY `__trickle_k0`;
 -- expect keys_1, computed once: the keys that came or went
-SELECT d.`__trickle_k0`
+SELECT d.`__trickle_k0`, coalesce(l.__trickle_n, 0) > 0 AS __trickle_before, coalesce(l.__trickle_n, 0) + d.__trickle_n > 0 AS __trickle_after
 FROM gains_1 AS d LEFT JOIN (
   SELECT l.`__trickle_k0`, sum(l.__trickle_n) AS __trickle_n
   FROM `state_1` AS l
@@ -1562,46 +1468,12 @@ FROM (
     SELECT t.g, u.w, __trickle_weight AS __trickle_weight
     FROM t_before AS t JOIN u_changes AS u ON t.k = u.k
     UNION ALL
-    SELECT t.g, u.w, CAST(1 AS BIGINT) AS __trickle_weight
+    SELECT t.g, u.w, CAST(IF(__trickle_answers.__trickle_before, 1, 0) - IF(__trickle_answers.__trickle_after, 1, 0) AS BIGINT) AS __trickle_weight
     FROM t_before AS t LEFT JOIN (
       SELECT *
       FROM u_after
-      WHERE false) AS u ON t.k = u.k
-    WHERE (EXISTS (
-      SELECT 1
-      FROM keys_1
-      WHERE `__trickle_k0` = t.k)) AND (NOT EXISTS (
-      SELECT 1
-      FROM (
-        SELECT `__trickle_k0`
-        FROM (
-          SELECT `__trickle_k0`, __trickle_n
-          FROM `state_1`
-          UNION ALL
-          SELECT `__trickle_k0`, __trickle_n
-          FROM gains_1)
-        GROUP BY `__trickle_k0`
-        HAVING sum(__trickle_n) <> 0)
-      WHERE `__trickle_k0` = t.k))
-    UNION ALL
-    SELECT t.g, u.w, CAST(-1 AS BIGINT) AS __trickle_weight
-    FROM t_before AS t LEFT JOIN (
-      SELECT *
-      FROM u_after
-      WHERE false) AS u ON t.k = u.k
-    WHERE (EXISTS (
-      SELECT 1
-      FROM keys_1
-      WHERE `__trickle_k0` = t.k)) AND (NOT EXISTS (
-      SELECT 1
-      FROM (
-        SELECT `__trickle_k0`
-        FROM (
-          SELECT `__trickle_k0`, __trickle_n
-          FROM `state_1`)
-        GROUP BY `__trickle_k0`
-        HAVING sum(__trickle_n) <> 0)
-      WHERE `__trickle_k0` = t.k))) AS __trickle_q(`__trickle_c1`, `__trickle_c2`, __trickle_weight))
+      WHERE false) AS u ON t.k = u.k, keys_1 AS __trickle_answers
+    WHERE (__trickle_answers.`__trickle_k0` = t.k)) AS __trickle_q(`__trickle_c1`, `__trickle_c2`, __trickle_weight))
 GROUP BY `__trickle_c1`, `__trickle_c2`
 HAVING sum(__trickle_l) <> 0 OR sum(__trickle_r) <> 0;
 -- expect change

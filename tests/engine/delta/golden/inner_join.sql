@@ -131,3 +131,38 @@ SELECT a.s, b.w, y.v FROM a JOIN b ON a.k = b.k JOIN a AS y ON y.k = b.k WHERE a
 SELECT a.s, b.w, y.v, __trickle_weight AS __trickle_weight
 FROM a_after AS a JOIN b_changes AS b ON a.k = b.k JOIN a_after AS y ON y.k = b.k
 WHERE (a.v >= 0);
+
+-- title: a large partner of three relations is cut to the changed keys
+-- changed: a
+-- large: u
+SELECT a.s, b.w, u.w AS uw FROM b JOIN u ON b.w = u.k, a WHERE a.v = u.k;
+-- expect change
+SELECT a.s, b.w, u.w AS uw, __trickle_weight AS __trickle_weight
+FROM b_after AS b JOIN (
+  SELECT *
+  FROM u_after
+  WHERE `k` IN (
+    SELECT `v`
+    FROM a_changes)) AS u ON b.w = u.k, a_changes AS a
+WHERE (a.v = u.k);
+
+-- title: a large partner in an outer join is cut too
+-- changed: a
+-- large: b
+SELECT a.v, b.w, u.w AS uw FROM u JOIN a ON a.k = u.k LEFT JOIN b ON b.k = a.k;
+-- expect change
+SELECT a.v, b.w, u.w AS uw, __trickle_weight AS __trickle_weight
+FROM u_after AS u JOIN a_changes AS a ON a.k = u.k LEFT JOIN (
+  SELECT *
+  FROM b_after
+  WHERE `k` IN (
+    SELECT `k`
+    FROM a_changes)) AS b ON b.k = a.k;
+
+-- title: with two relations there is nothing to cut
+-- changed: a
+-- large: b
+SELECT a.v, b.w FROM b JOIN a ON a.k = b.k;
+-- expect change
+SELECT a.v, b.w, __trickle_weight AS __trickle_weight
+FROM b_after AS b JOIN a_changes AS a ON a.k = b.k;

@@ -170,7 +170,7 @@ FROM (
   FROM b_changes AS b)
 GROUP BY `__trickle_k0`;
 -- expect keys_2, computed once: the keys that came or went
-SELECT d.`__trickle_k0`
+SELECT d.`__trickle_k0`, coalesce(l.__trickle_n, 0) > 0 AS __trickle_before, coalesce(l.__trickle_n, 0) + d.__trickle_n > 0 AS __trickle_after
 FROM gains_2 AS d LEFT JOIN (
   SELECT l.`__trickle_k0`, sum(l.__trickle_n) AS __trickle_n
   FROM `state_2` AS l
@@ -189,46 +189,12 @@ FROM (
   SELECT a.k AS `__trickle_k0`, b.w AS __trickle_x0, __trickle_weight AS __trickle_w
   FROM a_before AS a JOIN b_changes AS b ON a.k = b.k
   UNION ALL
-  SELECT a.k AS `__trickle_k0`, b.w AS __trickle_x0, CAST(1 AS BIGINT) AS __trickle_w
+  SELECT a.k AS `__trickle_k0`, b.w AS __trickle_x0, CAST(IF(__trickle_answers.__trickle_before, 1, 0) - IF(__trickle_answers.__trickle_after, 1, 0) AS BIGINT) AS __trickle_w
   FROM a_before AS a LEFT JOIN (
     SELECT *
     FROM b_after
-    WHERE false) AS b ON a.k = b.k
-  WHERE (EXISTS (
-    SELECT 1
-    FROM keys_2
-    WHERE `__trickle_k0` = a.k)) AND (NOT EXISTS (
-    SELECT 1
-    FROM (
-      SELECT `__trickle_k0`
-      FROM (
-        SELECT `__trickle_k0`, __trickle_n
-        FROM `state_2`
-        UNION ALL
-        SELECT `__trickle_k0`, __trickle_n
-        FROM gains_2)
-      GROUP BY `__trickle_k0`
-      HAVING sum(__trickle_n) <> 0)
-    WHERE `__trickle_k0` = a.k))
-  UNION ALL
-  SELECT a.k AS `__trickle_k0`, b.w AS __trickle_x0, CAST(-1 AS BIGINT) AS __trickle_w
-  FROM a_before AS a LEFT JOIN (
-    SELECT *
-    FROM b_after
-    WHERE false) AS b ON a.k = b.k
-  WHERE (EXISTS (
-    SELECT 1
-    FROM keys_2
-    WHERE `__trickle_k0` = a.k)) AND (NOT EXISTS (
-    SELECT 1
-    FROM (
-      SELECT `__trickle_k0`
-      FROM (
-        SELECT `__trickle_k0`, __trickle_n
-        FROM `state_2`)
-      GROUP BY `__trickle_k0`
-      HAVING sum(__trickle_n) <> 0)
-    WHERE `__trickle_k0` = a.k)))
+    WHERE false) AS b ON a.k = b.k, keys_2 AS __trickle_answers
+  WHERE (__trickle_answers.`__trickle_k0` = a.k))
 GROUP BY `__trickle_k0`;
 -- expect part_changes_1, computed once: the change of a part
 SELECT *
