@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 
 from airflow_trickle.blocks.shapes import NotInBlocks
 from airflow_trickle.engine.choose import LOOKED_AT, PastRefresh, choose
@@ -146,7 +147,7 @@ def _state_of_all(work: Work, record: stagings.Staging) -> Kept | None:
     if policy.choice == "auto" and published is not None and published.kept is None:
         return None
     inputs = unchanged_inputs(work.inputs)
-    finder = ChangeFinder(work.session, step, inputs, work.target, [], work.views)
+    finder = ChangeFinder(work.session, step, inputs, work.target, [], work.views, meaning=work.meaning)
     try:
         finder.build_state()
     except NotInBlocks:
@@ -265,17 +266,18 @@ def _chosen(work: Work, inputs: dict[str, ChangedInput]) -> Choice:
 
 def _found(work: Work, inputs: dict[str, ChangedInput]) -> _Found:
     step, kept = work.run.step, _kept_before(work)
+    finder = partial(ChangeFinder, work.session, step, inputs, work.target, work.held, work.views, meaning=work.meaning)
     try:
-        return _find(work, ChangeFinder(work.session, step, inputs, work.target, work.held, work.views, kept))
+        return _find(work, finder(kept))
     except Exception as error:
         # Spark's planner may stumble over what stands for a part of the query, though it takes the query itself.
         if kept is None or not (LINES_FAIL in str(error) or fails_inside_spark(error)):
             raise
         log.warning("%s: what is kept beside it cannot be used, so it is left: %s", step.name, error)
-        finder = ChangeFinder(work.session, step, inputs, work.target, work.held, work.views)
+        without = finder()
         # What fails now would fail again with the next refresh.
-        finder.tallies.wanted = finder.parts.wanted = False
-        return _find(work, finder)
+        without.tallies.wanted = without.parts.wanted = False
+        return _find(work, without)
 
 
 def _kept_before(work: Work) -> Kept | None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from pyiceberg.manifest import DataFile
 from pyiceberg.schema import Schema
+from pyiceberg.table import Table
 
 from airflow_trickle.engine.delta.bench import SparkBench
 from airflow_trickle.engine.delta.context import Views
@@ -14,17 +16,19 @@ from airflow_trickle.engine.delta.ranges import RangesOfFiles, ranges_of_files
 from airflow_trickle.engine.feed import appended, weighted_changes
 from airflow_trickle.engine.full import Input, input_at
 from airflow_trickle.engine.inputs import read_files
+from airflow_trickle.engine.zset import WEIGHT
 from airflow_trickle.identifiers import fold
 from airflow_trickle.lakehouse.catalog import Lakehouse
 from airflow_trickle.lakehouse.changes import FileChanges, file_changes
 from airflow_trickle.lakehouse.columns import readable, spark_schema
-from airflow_trickle.lakehouse.deletes import total_size
+from airflow_trickle.lakehouse.deletes import deletes_of, total_size
 from airflow_trickle.lakehouse.lost_rows import LostRows, split
-from airflow_trickle.lakehouse.snapshots import schema_of
+from airflow_trickle.lakehouse.snapshots import name_of, schema_of
 from airflow_trickle.lakehouse.state import Frontier
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
 
 
 @dataclass(frozen=True)
@@ -82,7 +86,7 @@ def present(spark: SparkSession, bench: SparkBench, source: Input, opened: Calla
         opened(source.size)
         return read_files(spark, source.table, schema, source.files)
 
-    view = bench.promise(read, source.size)
+    view = bench.promise(read, source.size, files=_opens(source.files), columns=columns_of(schema, source.table))
     bench.know_ranges(view, RangesOfFiles(schema, source.files))
     return Views(view, view, None, types=_types(schema, source))
 
@@ -96,18 +100,22 @@ def states_of(spark: SparkSession, bench: SparkBench, one: ChangedInput, opened:
     if not one.only_grew:
         opened(one.size)
         # Files that were rewritten hold mostly rows that cancel out: computed once, not in every term.
-        change = bench.keep_frame(weighted_changes(spark, one.after.table, one.changes, schema, one.lost))
+        found = weighted_changes(spark, one.after.table, one.changes, schema, one.lost)
+        change = bench.keep_frame(found, weighted(columns_of(schema, one.after.table)))
         if change is None:
             return now
     else:
-        change = bench.promise(lambda: _appended(spark, one, schema, opened), one.size)
+        columns = weighted(columns_of(schema, one.after.table))
+        files = _opens(one.changes.added)
+        change = bench.promise(lambda: _appended(spark, one, schema, opened), one.size, files=files, columns=columns)
         bench.know_ranges(change, ranges_of_files(schema, one.changes.added))
 
     def read() -> DataFrame:
         opened(one.before.size)
         return read_files(spark, one.before.table, schema, one.before.files)
 
-    before = bench.promise(read, one.before.size)
+    files, columns = _opens(one.before.files), columns_of(schema, one.before.table)
+    before = bench.promise(read, one.before.size, files=files, columns=columns)
     bench.know_ranges(before, RangesOfFiles(schema, one.before.files))
     return Views(before, now.new, change, grows=one.only_grew, types=now.types)
 
@@ -117,10 +125,27 @@ def _appended(spark: SparkSession, one: ChangedInput, schema: Schema, opened: Ca
     return appended(spark, one.after.table, one.changes, schema)
 
 
-def _types(schema: Schema, source: Input) -> dict[str, str]:
-    """By folded name: the types of an input's columns in Spark's words."""
+def _opens(files: Sequence[DataFile]) -> int:
+    """How many files are opened to read some, with their delete files."""
+    return sum(1 + len(deletes_of(file)) for file in files)
+
+
+def columns_of(schema: Schema, table: Table) -> StructType:
+    """The columns of a table that Spark can read, as `read_files` gives them."""
     from pyspark.sql.types import StructType
 
-    name = source.table.name()[-1]
-    struct = StructType.fromJson(spark_schema(readable(schema, name), name))
-    return {fold(column.name): column.dataType.simpleString() for column in struct.fields}
+    name = name_of(table)
+    return StructType.fromJson(spark_schema(readable(schema, name), name, by_id=False))
+
+
+def weighted(columns: StructType) -> StructType:
+    """Columns with a weight behind them."""
+    from pyspark.sql.types import LongType, StructField, StructType
+
+    return StructType([*columns.fields, StructField(WEIGHT, LongType())])
+
+
+def _types(schema: Schema, source: Input) -> dict[str, str]:
+    """By folded name: the types of an input's columns in Spark's words."""
+    columns = columns_of(schema, source.table)
+    return {fold(column.name): column.dataType.simpleString() for column in columns.fields}

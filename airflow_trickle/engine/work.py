@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -70,6 +71,16 @@ class Work:
         """The files of the table so far."""
         version = self.decision.published.version if self.decision.published else None
         return list(files_of(self.target.table, version.snapshot_id).values()) if version else []
+
+    @property
+    def meaning(self) -> str | None:
+        """What decides what its query means; None for a session of the caller's, which may have functions of its own.
+
+        The definition names query, settings and Spark's version; of another server the functions may differ.
+        """
+        if self.run.spark.borrowed:
+            return None
+        return json.dumps([str(self.run.spark.target), self.run.step.definition, dict(self.run.step.spark_conf)])
 
     @property
     def size(self) -> int:

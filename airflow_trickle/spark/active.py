@@ -19,18 +19,29 @@ def is_connect(session: SparkSession) -> bool:
     return type(session).__module__.startswith("pyspark.sql.connect")
 
 
-def queried(session: SparkSession, query: str) -> DataFrame:
+def queried(session: SparkSession, query: str, views: Mapping[str, DataFrame] | None = None) -> DataFrame:
     """The result of a SELECT, of which Spark is asked nothing until somebody asks the result.
 
     On Spark Connect, ``session.sql`` has the server analyse the query once before, in case it is a command: a round
     trip, and half of the work for a small query. What is wrong with a query is told when it is used.
+
+    Args:
+        session: Where it runs.
+        query: The SELECT.
+        views: What the query names beside the session's own views; each may name those before it. They travel with
+            the query and are gone with it, which spares a round trip for each. For Spark Connect alone.
     """
     if not is_connect(session):
+        assert not views  # noqa: S101 - only Connect takes views along
         return session.sql(query)
     from pyspark.sql.connect.dataframe import DataFrame as ConnectFrame
-    from pyspark.sql.connect.plan import SQL
+    from pyspark.sql.connect.plan import SQL, SubqueryAlias, WithRelations
 
-    return ConnectFrame(SQL(query), session)  # type: ignore[arg-type,return-value]
+    plan: Any = SQL(query)
+    if views:
+        frames: Mapping[str, Any] = views
+        plan = WithRelations(plan, [SubqueryAlias(frame._plan, name) for name, frame in frames.items()])
+    return ConnectFrame(plan, session)  # type: ignore[arg-type,return-value]
 
 
 @contextmanager
