@@ -117,7 +117,7 @@ def working(run: Refresh, decision: Decision) -> Iterator[Work]:
             explained(run.step, run.lake.catalog.properties.get("warehouse", "")),
             activated(session),
             lent(run.spark),
-            configured(session, session_conf(work.size), put_back=run.spark.borrowed),
+            configured(session, session_conf(work.size), put_back=run.spark.borrowed, lazily=True),
             configured(session, run.step.spark_conf, put_back=True),
         ):
             yield work

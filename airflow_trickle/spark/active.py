@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
-from airflow_trickle.spark.session import SparkProvider, foreign_settings, set_conf
+from airflow_trickle.spark.session import SparkProvider, conf_of, foreign_settings, set_conf, unset_conf
 from airflow_trickle.spark.tuning import SESSION_SETTINGS
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def lent(spark: SparkProvider) -> Iterator[None]:
     foreign = foreign_settings(session, SESSION_SETTINGS)
     with configured(session, SESSION_SETTINGS, put_back=True):
         for key in foreign:
-            session.conf.unset(key)
+            unset_conf(session, key)
         try:
             yield
         finally:
@@ -83,13 +83,15 @@ def lent(spark: SparkProvider) -> Iterator[None]:
 
 
 @contextmanager
-def configured(session: SparkSession, settings: Mapping[str, str], *, put_back: bool) -> Iterator[None]:
-    """Set settings of a session; with ``put_back`` they are what they were afterwards."""
+def configured(
+    session: SparkSession, settings: Mapping[str, str], *, put_back: bool, lazily: bool = False
+) -> Iterator[None]:
+    """Set settings of a session; with ``put_back`` they are what they were afterwards. ``lazily``: see `set_conf`."""
     if not settings:
         yield
         return
-    before = {key: session.conf.get(key, None) for key in settings} if put_back else {}
-    set_conf(session, settings)
+    before = {key: conf_of(session, key) for key in settings} if put_back else {}
+    set_conf(session, settings, lazily=lazily)
     try:
         yield
     finally:
@@ -97,17 +99,17 @@ def configured(session: SparkSession, settings: Mapping[str, str], *, put_back: 
         with suppress(Exception):
             for key, value in before.items():
                 if value is None:
-                    session.conf.unset(key)
+                    unset_conf(session, key)
                 else:
-                    session.conf.set(key, value)
+                    set_conf(session, {key: value}, lazily=lazily)
 
 
 @contextmanager
 def without(session: SparkSession, keys: Collection[str]) -> Iterator[None]:
     """Unset settings of a session for a while; they are what they were afterwards."""
-    before = {key: session.conf.get(key, None) for key in keys}
+    before = {key: conf_of(session, key) for key in keys}
     for key in before:
-        session.conf.unset(key)
+        unset_conf(session, key)
     try:
         yield
     finally:

@@ -12,7 +12,7 @@ import threading
 import time
 import uuid
 import weakref
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextvars import copy_context
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -21,7 +21,7 @@ from airflow_trickle.errors import SettingsError
 from airflow_trickle.spark import embedded
 from airflow_trickle.spark.meaning import is_foreign, meaning_of
 from airflow_trickle.spark.target import SparkTarget
-from airflow_trickle.spark.tuning import chosen_settings, session_settings
+from airflow_trickle.spark.tuning import DEFAULTS, chosen_settings, session_settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -37,6 +37,62 @@ _CLOSE_SECONDS = 5.0
 _MOST_VIEWS = 500
 #: Sessions that nobody has closed yet, with the process that opened them and how they reach the server.
 _open: weakref.WeakKeyDictionary[Any, tuple[int, Calls]] = weakref.WeakKeyDictionary()
+#: What our sessions are set to: nobody else sets anything of them.
+_settings: weakref.WeakKeyDictionary[Any, _Settings] = weakref.WeakKeyDictionary()
+
+
+class _Settings:
+    """What a session of ours is set to, and what it is to be set to before its next query runs.
+
+    Settings change several times in a refresh, mostly to what they were before: what no query has met in between
+    costs nothing.
+    """
+
+    def __init__(self) -> None:
+        self._call: Calls | None = None
+        self._is: dict[str, str] = {}
+        self._wanted: dict[str, str] = {}
+        self._lock = threading.Lock()
+
+    def begin(self, call: Calls, known: Mapping[str, str]) -> None:
+        """The session is open, and set to this; of the other settings nothing is known."""
+        self._call = call
+        self._is = {**DEFAULTS, **known}
+
+    def value(self, key: str) -> str | None:
+        """The value of a setting; None if it is not known."""
+        with self._lock:
+            return self._wanted.get(key, self._is.get(key))
+
+    def want(self, settings: Mapping[str, str]) -> None:
+        """Set something before the next query runs."""
+        with self._lock:
+            self._wanted.update(settings)
+
+    def note(self, settings: Mapping[str, str]) -> None:
+        """Somebody has set these."""
+        with self._lock:
+            self._is.update(settings)
+            for key in settings:
+                self._wanted.pop(key, None)
+
+    def forget(self, keys: Collection[str]) -> None:
+        """Somebody else sets these now."""
+        with self._lock:
+            for key in keys:
+                self._wanted.pop(key, None)
+                self._is.pop(key, None)
+
+    def apply(self) -> None:
+        """Set what is wanted and not set yet, in one round trip if there is any."""
+        from airflow_trickle.spark import channel
+
+        with self._lock:
+            changed = {key: value for key, value in self._wanted.items() if self._is.get(key) != value}
+            if changed and self._call is not None:
+                self._call.configure(changed, channel.SESSION_SECONDS)
+            self._is.update(changed)
+            self._wanted.clear()
 
 
 def connect(target: SparkTarget, *, session_id: str | None = None, app: str = "airflow-trickle") -> SparkSession:
@@ -78,6 +134,8 @@ def _opened(endpoint: Endpoint, session_id: str, app: str, settings: dict[str, s
     for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
     builder = channel.channel_builder(endpoint, session_id, app)
+    known = _Settings()
+    builder.add_interceptor(channel.before_queries(known.apply))
     # Not the builder's getOrCreate or create: they would make this the session of the whole process.
     session: Any = ConnectSession(builder, userId=channel.USER)
     # A server on loopback that does not answer for 4 s is gone; a network may come back within 2 minutes.
@@ -90,7 +148,7 @@ def _opened(endpoint: Endpoint, session_id: str, app: str, settings: dict[str, s
     try:
         channel.wait_ready(endpoint, builder.toChannel())
         call.configure(settings, channel.SESSION_SECONDS)
-        _forget_foreign(call, settings)
+        known.begin(call, {**_forget_foreign(call, settings), **settings})
     except grpc.RpcError as error:
         _discard(session)
         raise channel.told(endpoint, error) from error
@@ -98,26 +156,58 @@ def _opened(endpoint: Endpoint, session_id: str, app: str, settings: dict[str, s
         _discard(session)
         raise
     _open[session] = (os.getpid(), call)
+    _settings[session] = known
     return session  # type: ignore[no-any-return]
 
 
-def _forget_foreign(call: Calls, ours: Mapping[str, str]) -> None:
-    """Let no setting of the server's own decide what our queries mean; the connection's `conf` can."""
+def _forget_foreign(call: Calls, ours: Mapping[str, str]) -> dict[str, str]:
+    """Let no setting of the server's own decide what our queries mean; the connection's `conf` can.
+
+    Returns:
+        The settings of Spark SQL that are left.
+    """
     from airflow_trickle.spark import channel
 
     found = call.settings("spark.sql.", channel.SESSION_SECONDS)
     foreign = sorted(key for key in found if is_foreign(key, ours))
-    if foreign and (unset := call.unset(foreign, channel.SESSION_SECONDS)):
+    unset = call.unset(foreign, channel.SESSION_SECONDS) if foreign else []
+    if unset:
         log.info("Settings of the Spark server that are not used here: %s.", ", ".join(unset))
+    return {key: value for key, value in found.items() if key not in unset}
 
 
-def set_conf(session: SparkSession, settings: Mapping[str, str]) -> None:
-    """Set several run-time settings, on Spark Connect in one round trip."""
+def set_conf(session: SparkSession, settings: Mapping[str, str], *, lazily: bool = False) -> None:
+    """Set several run-time settings, on Spark Connect in one round trip.
+
+    ``lazily``: a session of ours is told before its next query runs, and only of what is not so already. For
+    settings that say how a query is run, not for those that decide what it means.
+    """
+    ours = _settings.get(session)
+    if ours is not None and lazily:
+        ours.want(settings)
+        return
     if hasattr(session.conf, "_set_all"):
         session.conf._set_all(dict(settings), silent=False)
-        return
-    for key, value in settings.items():
-        session.conf.set(key, value)
+    else:
+        for key, value in settings.items():
+            session.conf.set(key, value)
+    if ours is not None:
+        ours.note(settings)
+
+
+def conf_of(session: SparkSession, key: str) -> str | None:
+    """The value of a run-time setting; None if it has none."""
+    ours = _settings.get(session)
+    known = ours.value(key) if ours is not None else None
+    return known if known is not None else session.conf.get(key, None)
+
+
+def unset_conf(session: SparkSession, key: str) -> None:
+    """Let a run-time setting be what it is without a session's own."""
+    ours = _settings.get(session)
+    if ours is not None:
+        ours.forget([key])
+    session.conf.unset(key)
 
 
 def foreign_settings(session: SparkSession, ours: Mapping[str, str]) -> dict[str, str]:

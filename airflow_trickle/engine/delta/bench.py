@@ -99,7 +99,7 @@ class SparkBench:
     @contextmanager
     def adapting(self, settings: Mapping[str, str]) -> Iterator[None]:
         """Have Spark interpret the queries that read little, with some settings more, which are put back afterwards."""
-        with configured(self._spark, {**COMPILED, **settings}, put_back=True):
+        with configured(self._spark, {**COMPILED, **settings}, put_back=True, lazily=True):
             self._compiles = True
             try:
                 yield
@@ -255,7 +255,7 @@ class SparkBench:
             size = self._reads(sql)
             compiled = size is None or size > tuning().interpreted_bytes
             if compiled is not self._compiles:
-                set_conf(self._spark, COMPILED if compiled else INTERPRETED)
+                set_conf(self._spark, COMPILED if compiled else INTERPRETED, lazily=True)
                 self._compiles = compiled
         return frame
 
