@@ -139,7 +139,7 @@ class ChangeFinder:
             found = fetched(self.bench, weighted, published.columns, placed=change.placed, net=change.net)
         if found is None or not found.rows.num_rows:
             return found
-        return find_places(self.bench, found, str(published.placed), self.target)
+        return find_places(self.bench, found, str(published.placed), self.target, self.held)
 
     def _published(self) -> Published:
         from pyspark.sql.types import LongType, StringType, StructField, StructType

@@ -10,6 +10,7 @@ from pyiceberg.manifest import DataFile
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 
+from airflow_trickle.engine.arrow_read import change_here
 from airflow_trickle.engine.delta.bench import SparkBench
 from airflow_trickle.engine.delta.context import Views
 from airflow_trickle.engine.delta.ranges import RangesOfFiles, ranges_of_files
@@ -97,7 +98,13 @@ def states_of(spark: SparkSession, bench: SparkBench, one: ChangedInput, opened:
     if one.nothing:
         return now
     schema = schema_of(one.after.table, one.after.version)
-    if not one.only_grew:
+    here = change_here(one, schema) if bench.small else None
+    if here is not None:
+        opened(one.size)
+        if not here.num_rows:
+            return now
+        change: str | None = bench.give(here)
+    elif not one.only_grew:
         opened(one.size)
         # Files that were rewritten hold mostly rows that cancel out: computed once, not in every term.
         found = weighted_changes(spark, one.after.table, one.changes, schema, one.lost)

@@ -79,6 +79,7 @@ class SparkBench:
         self._views = views
         self._note = note
         self._small = rows <= tuning().arrow_change_rows
+        self._few = asking.travelling and rows <= min(tuning().arrow_read_rows, tuning().arrow_change_rows)
         self._ranged = ranged
         self._travelling = asking.travelling and is_connect(spark)
         self._meaning = asking.meaning
@@ -214,6 +215,11 @@ class SparkBench:
     def small(self) -> bool:
         """Whether the change is likely to have few rows."""
         return self._small
+
+    @property
+    def few(self) -> bool:
+        """Whether the change is made of so few rows that all of them are handled in this process."""
+        return self._few
 
     def rows_of(self, view: str) -> pa.Table | None:
         """The rows of a view, if they are in this process."""
