@@ -6,7 +6,8 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
-from airflow_trickle.spark.session import SparkProvider, conf_of, foreign_settings, set_conf, unset_conf
+from airflow_trickle.spark.conf import conf_of, set_conf, unset_conf
+from airflow_trickle.spark.session import SparkProvider, foreign_settings
 from airflow_trickle.spark.tuning import SESSION_SETTINGS
 
 if TYPE_CHECKING:

@@ -12,16 +12,17 @@ import threading
 import time
 import uuid
 import weakref
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from contextvars import copy_context
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from airflow_trickle.errors import SettingsError
 from airflow_trickle.spark import embedded
+from airflow_trickle.spark.conf import SessionConf, leave_to_caller, set_conf
 from airflow_trickle.spark.meaning import is_foreign, meaning_of
 from airflow_trickle.spark.target import SparkTarget
-from airflow_trickle.spark.tuning import DEFAULTS, chosen_settings, session_settings
+from airflow_trickle.spark.tuning import chosen_settings, session_settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -37,62 +38,6 @@ _CLOSE_SECONDS = 5.0
 _MOST_VIEWS = 500
 #: Sessions that nobody has closed yet, with the process that opened them and how they reach the server.
 _open: weakref.WeakKeyDictionary[Any, tuple[int, Calls]] = weakref.WeakKeyDictionary()
-#: What our sessions are set to: nobody else sets anything of them.
-_settings: weakref.WeakKeyDictionary[Any, _Settings] = weakref.WeakKeyDictionary()
-
-
-class _Settings:
-    """What a session of ours is set to, and what it is to be set to before its next query runs.
-
-    Settings change several times in a refresh, mostly to what they were before: what no query has met in between
-    costs nothing.
-    """
-
-    def __init__(self) -> None:
-        self._call: Calls | None = None
-        self._is: dict[str, str] = {}
-        self._wanted: dict[str, str] = {}
-        self._lock = threading.Lock()
-
-    def begin(self, call: Calls, known: Mapping[str, str]) -> None:
-        """The session is open, and set to this; of the other settings nothing is known."""
-        self._call = call
-        self._is = {**DEFAULTS, **known}
-
-    def value(self, key: str) -> str | None:
-        """The value of a setting; None if it is not known."""
-        with self._lock:
-            return self._wanted.get(key, self._is.get(key))
-
-    def want(self, settings: Mapping[str, str]) -> None:
-        """Set something before the next query runs."""
-        with self._lock:
-            self._wanted.update(settings)
-
-    def note(self, settings: Mapping[str, str]) -> None:
-        """Somebody has set these."""
-        with self._lock:
-            self._is.update(settings)
-            for key in settings:
-                self._wanted.pop(key, None)
-
-    def forget(self, keys: Collection[str]) -> None:
-        """Somebody else sets these now."""
-        with self._lock:
-            for key in keys:
-                self._wanted.pop(key, None)
-                self._is.pop(key, None)
-
-    def apply(self) -> None:
-        """Set what is wanted and not set yet, in one round trip if there is any."""
-        from airflow_trickle.spark import channel
-
-        with self._lock:
-            changed = {key: value for key, value in self._wanted.items() if self._is.get(key) != value}
-            if changed and self._call is not None:
-                self._call.configure(changed, channel.SESSION_SECONDS)
-            self._is.update(changed)
-            self._wanted.clear()
 
 
 def connect(target: SparkTarget, *, session_id: str | None = None, app: str = "airflow-trickle") -> SparkSession:
@@ -134,7 +79,7 @@ def _opened(endpoint: Endpoint, session_id: str, app: str, settings: dict[str, s
     for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
     builder = channel.channel_builder(endpoint, session_id, app)
-    known = _Settings()
+    known = SessionConf()
     builder.add_interceptor(channel.before_queries(known.apply))
     # Not the builder's getOrCreate or create: they would make this the session of the whole process.
     session: Any = ConnectSession(builder, userId=channel.USER)
@@ -156,7 +101,7 @@ def _opened(endpoint: Endpoint, session_id: str, app: str, settings: dict[str, s
         _discard(session)
         raise
     _open[session] = (os.getpid(), call)
-    _settings[session] = known
+    known.belongs_to(session)
     return session  # type: ignore[no-any-return]
 
 
@@ -174,40 +119,6 @@ def _forget_foreign(call: Calls, ours: Mapping[str, str]) -> dict[str, str]:
     if unset:
         log.info("Settings of the Spark server that are not used here: %s.", ", ".join(unset))
     return {key: value for key, value in found.items() if key not in unset}
-
-
-def set_conf(session: SparkSession, settings: Mapping[str, str], *, lazily: bool = False) -> None:
-    """Set several run-time settings, on Spark Connect in one round trip.
-
-    ``lazily``: a session of ours is told before its next query runs, and only of what is not so already. For
-    settings that say how a query is run, not for those that decide what it means.
-    """
-    ours = _settings.get(session)
-    if ours is not None and lazily:
-        ours.want(settings)
-        return
-    if hasattr(session.conf, "_set_all"):
-        session.conf._set_all(dict(settings), silent=False)
-    else:
-        for key, value in settings.items():
-            session.conf.set(key, value)
-    if ours is not None:
-        ours.note(settings)
-
-
-def conf_of(session: SparkSession, key: str) -> str | None:
-    """The value of a run-time setting; None if it has none."""
-    ours = _settings.get(session)
-    known = ours.value(key) if ours is not None else None
-    return known if known is not None else session.conf.get(key, None)
-
-
-def unset_conf(session: SparkSession, key: str) -> None:
-    """Let a run-time setting be what it is without a session's own."""
-    ours = _settings.get(session)
-    if ours is not None:
-        ours.forget([key])
-    session.conf.unset(key)
 
 
 def foreign_settings(session: SparkSession, ours: Mapping[str, str]) -> dict[str, str]:
@@ -327,6 +238,7 @@ class SparkProvider:
         """A session that belongs to the caller; it is never closed by us."""
         provider = cls._with(session)
         provider._borrowed = True
+        leave_to_caller(session)
         return provider
 
     @classmethod

@@ -16,7 +16,7 @@ from airflow_trickle.engine.fetch import empty, fetch, given_back, struct_of
 from airflow_trickle.engine.inputs import create_view, view_name
 from airflow_trickle.engine.zset import checkpointed
 from airflow_trickle.spark.active import configured, is_connect, queried
-from airflow_trickle.spark.session import set_conf
+from airflow_trickle.spark.conf import set_conf
 from airflow_trickle.spark.tuning import COMPILED, INTERPRETED
 from airflow_trickle.tuning import tuning
 
