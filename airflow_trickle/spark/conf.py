@@ -113,4 +113,5 @@ def unset_conf(session: SparkSession, key: str) -> None:
 
 def leave_to_caller(session: SparkSession) -> None:
     """The session belongs to somebody who may set anything of it: nothing is known of it any more."""
-    _known.pop(session, None)
+    for one in [known for known in _known if known is session]:
+        del _known[one]
