@@ -57,6 +57,12 @@ class Tuning:
     arrow_delete_files: int = 32
     arrow_delete_rows: int = 100_000
 
+    #: Up to so many bytes of files, rows of them, and bytes of these as Arrow holds them, this process reads what
+    #: changed in an input, and looks where rows that go stand in the table, itself: each saves a Spark job.
+    arrow_read_bytes: int = _MIB
+    arrow_read_rows: int = 10_000
+    arrow_read_memory: int = 8 * _MIB
+
     #: Spark interprets a query of a change that reads up to so many bytes, instead of compiling it first.
     interpreted_bytes: int = 2 * _MIB
 

@@ -9,6 +9,7 @@ import sys
 from benchmarks import (
     analysis,
     auto,
+    chain,
     charts,
     commits,
     differential,
@@ -33,6 +34,7 @@ PARTS = {
     "memory": memory.main,
     "recursion": recursion.main,
     "auto": auto.main,
+    "chain": chain.main,
     "tpch": tpch.main,
     "orchestration": orchestration.main,
     "charts": charts.main,

@@ -17,7 +17,8 @@ from airflow_trickle.analysis.modes import choose_mode, obstacles_of_query
 from airflow_trickle.analysis.monotonicity import reads_of, short_name
 from airflow_trickle.analysis.strata import EdgeType
 from airflow_trickle.spark import embedded
-from airflow_trickle.spark.session import close, connect, set_conf
+from airflow_trickle.spark.conf import set_conf
+from airflow_trickle.spark.session import close, connect
 from airflow_trickle.spark.target import SparkTarget
 from tools.sql_corpora import ADAPTATIONS, NO_TREE, ROOT, Corpus, Query, corpora
 

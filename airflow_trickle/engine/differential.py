@@ -12,7 +12,7 @@ from pyiceberg.manifest import DataFile
 from airflow_trickle.blocks.check import blocks_of
 from airflow_trickle.blocks.columns_named import columns_named
 from airflow_trickle.blocks.shapes import Query
-from airflow_trickle.engine.delta.bench import SparkBench, understood
+from airflow_trickle.engine.delta.bench import Asking, SparkBench, understood
 from airflow_trickle.engine.delta.context import Change, Context, InputViews, Parts, Published, Tallies
 from airflow_trickle.engine.delta.program import build_state, change_of
 from airflow_trickle.engine.delta.subviews import numbered_parts
@@ -52,6 +52,7 @@ class ChangeFinder:
         bench: Where the parts of the change are computed.
         tallies: Tells afterwards what is to be kept of its outermost operation.
         parts: Tells afterwards what is to be kept of parts of its query.
+        meaning: What decides what its query means; None if Spark's answers about it are not to be remembered.
     """
 
     spark: SparkSession
@@ -61,6 +62,7 @@ class ChangeFinder:
     held: list[DataFile]
     views: list[str]
     kept: Kept | None = None
+    meaning: str | None = None
     size: int = 0
     bench: SparkBench = field(init=False)
     tallies: Tallies = field(init=False)
@@ -68,13 +70,16 @@ class ChangeFinder:
 
     def __post_init__(self) -> None:
         rows = sum(one.rows for one in self.inputs.values())
-        self.bench = SparkBench(self.spark, self.views, rows=rows)
+        self.bench = SparkBench(self.spark, self.views, rows=rows, asking=Asking(travelling=True, meaning=self.meaning))
         policy = StatePolicy.of(self.step)
         worthwhile = policy.why_not_made(self.read) is None
         states = self.kept.states if self.kept is not None else {}
         io = self.target.table.io
         lines = {
-            number: self.bench.promise(partial(one.frame, self.spark), one.size(io)) for number, one in states.items()
+            number: self.bench.promise(
+                partial(one.frame, self.spark), one.size(io), files=len(one.files), columns=one.struct
+            )
+            for number, one in states.items()
         }
         known = self.kept.declined if self.kept is not None else {}
         declined = frozenset(number for number, one in known.items() if policy.still_declines(one))
@@ -138,10 +143,10 @@ class ChangeFinder:
             found = fetched(self.bench, weighted, published.columns, placed=change.placed, net=change.net)
         if found is None or not found.rows.num_rows:
             return found
-        return find_places(self.bench, found, str(published.placed), self.target)
+        return find_places(self.bench, found, str(published.placed), self.target, self.held)
 
     def _published(self) -> Published:
-        from pyspark.sql.types import StructType
+        from pyspark.sql.types import LongType, StringType, StructField, StructType
 
         table, schema = self.target.table, self.target.schema
         names = tuple(column.name for column in schema.fields)
@@ -150,11 +155,12 @@ class ChangeFinder:
             self.size += total_size(self.held)
             return read_files(self.spark, table, schema, self.held, with_file=placed, with_position=placed)
 
-        size = total_size(self.held)
-        plain = self.bench.promise(lambda: rows(placed=False), size)
-        struct = StructType.fromJson(spark_schema(schema, self.target.identifier))
+        struct = StructType.fromJson(spark_schema(schema, self.target.identifier, by_id=False))
+        wider = StructType([*struct.fields, StructField(FILE, StringType()), StructField(POSITION, LongType())])
+        promise = partial(self.bench.promise, size=total_size(self.held), files=len(self.held))
+        plain = promise(lambda: rows(placed=False), columns=struct)
         types = tuple(column.dataType.simpleString() for column in struct.fields)
-        return Published(plain, names, types, self.bench.promise(lambda: rows(placed=True), size))
+        return Published(plain, names, types, promise(lambda: rows(placed=True), columns=wider))
 
     def _opened(self, size: int) -> None:
         self.size += size

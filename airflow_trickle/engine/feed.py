@@ -38,7 +38,7 @@ def weighted_changes(
     Only the changed files are read; rows that moved from one file to another cancel out. ``named``: the folded names
     of the columns that are wanted, others among them; None: all columns.
     """
-    names = _wanted(readable(schema, name_of(table)), named)
+    names = names_wanted(readable(schema, name_of(table)), named)
     parts = [_weighed(spark, table, changes, schema, names)] if changes.added or not lost else []
     if changes.removed:
         parts.append(weigh(read_files(spark, table, schema, changes.removed), -1, names))
@@ -48,7 +48,7 @@ def weighted_changes(
     return net(reduce(lambda left, right: left.unionAll(right), parts), names)
 
 
-def _wanted(schema: Schema, named: AbstractSet[str] | None) -> list[str]:
+def names_wanted(schema: Schema, named: AbstractSet[str] | None) -> list[str]:
     """The names of the columns that a change is to hold."""
     every = [field.name for field in schema.fields]
     wanted = [field for field in schema.fields if named is None or fold(field.name) in named]

@@ -138,9 +138,21 @@ def _received_from_driver(frame: Any, meter: Meter) -> list[pa.RecordBatch] | No
     return [batches[number] for number in order] if meter.fits else None
 
 
+#: Rows of more bytes are given to pyspark, which may send them to the server before the plan that reads them.
+_TRAVELS_WITH_PLANS = 256 * 1024
+
+
 def given_back(spark: SparkSession, rows: pa.Table) -> DataFrame:
     """Rows that were fetched, as a frame again; it travels with the plans that read it."""
-    return spark.createDataFrame(rows, _struct(rows.schema))
+    struct = struct_of(rows.schema)
+    if is_connect(spark) and rows.nbytes <= _TRAVELS_WITH_PLANS and len(set(rows.schema.names)) == rows.num_columns:
+        from pyspark.sql.connect.dataframe import DataFrame as ConnectFrame
+        from pyspark.sql.connect.plan import LocalRelation
+
+        # As ``createDataFrame`` does, which would first ask the server for its settings.
+        local = LocalRelation(rows.cast(_arrow_schema(struct)), schema=struct.json())
+        return ConnectFrame(local, spark)  # type: ignore[arg-type,return-value]
+    return spark.createDataFrame(rows, struct)
 
 
 def empty(spark: SparkSession, columns: StructType) -> DataFrame:
@@ -154,7 +166,7 @@ def empty(spark: SparkSession, columns: StructType) -> DataFrame:
     return spark.range(0).select(*nothing)
 
 
-def _struct(schema: pa.Schema) -> StructType:
+def struct_of(schema: pa.Schema) -> StructType:
     """The types in Spark's words. Spark itself would take a time without zone for one with it."""
     from pyspark.sql.types import StructField, StructType
 

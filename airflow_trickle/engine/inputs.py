@@ -48,10 +48,10 @@ def read_files(
     Rows that delete files take away are left out. ``with_file`` adds the column `FILE`: which file a row is in;
     ``with_position`` the column `POSITION`: the how manieth row of the file it is, from 0.
     """
-    by_id = not _some_files_lack_ids(table, schema)
+    by_id = not some_files_lack_ids(table, schema)
     # What reads a column that Spark cannot read is refused, see `unreadable`.
     schema = readable(schema, name_of(table))
-    # Files without ids hold the columns of the table as it is now (see `_some_files_lack_ids`).
+    # Files without ids hold the columns of the table as it is now (see `some_files_lack_ids`).
     written = schema if by_id else readable(table.metadata.schema(), name_of(table))
 
     def read(columns: Schema, locations: Sequence[str]) -> tuple[DataFrame, dict[int, str]]:
@@ -79,7 +79,7 @@ def read_files(
 
 def read_places(spark: SparkSession, table: Table, schema: Schema, places: Mapping[str, pa.Array]) -> DataFrame:
     """The rows that stand at some places of data files, whatever delete files say; by the path of the file."""
-    by_id = not _some_files_lack_ids(table, schema)
+    by_id = not some_files_lack_ids(table, schema)
     schema = readable(schema, name_of(table))
     written = schema if by_id else readable(table.metadata.schema(), name_of(table))
     rows, found = _read(spark, table, written, list(places), by_id=by_id)
@@ -126,7 +126,7 @@ def _named(rows: DataFrame, table: Table, schema: Schema, found: dict[int, str],
     return rows.select(*columns, *places)
 
 
-def _some_files_lack_ids(table: Table, schema: Schema) -> bool:
+def some_files_lack_ids(table: Table, schema: Schema) -> bool:
     """A name mapping says that some files have no field ids: then columns are found by name, in all files.
 
     That is exact only while every name has always meant the same column; otherwise the table is refused. Our own

@@ -28,6 +28,7 @@ from airflow_trickle.tuning import tuning
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
 
 
 #: The number of the outermost operation of a query; other parts are numbered from 0 on.
@@ -43,12 +44,16 @@ class Entries:
     #: Of all files; None where an earlier version has not noted it.
     bytes: int | None = None
 
-    def frame(self, spark: SparkSession) -> DataFrame:
-        """The entries on Spark."""
+    @property
+    def struct(self) -> StructType:
+        """Their columns as Spark knows them."""
         from pyspark.sql.types import StructType
 
-        struct = StructType.fromJson(dict(self.columns))
-        return spark.read.schema(struct).parquet(*(spark_path(file) for file in self.files))
+        return StructType.fromJson(dict(self.columns))
+
+    def frame(self, spark: SparkSession) -> DataFrame:
+        """The entries on Spark."""
+        return spark.read.schema(self.struct).parquet(*(spark_path(file) for file in self.files))
 
     def size(self, io: FileIO) -> int:
         """How many bytes the files have."""

@@ -13,6 +13,7 @@ from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 from pyiceberg.types import DoubleType, FloatType, NestedField, PrimitiveType
 
+from airflow_trickle.engine.fetch import given_back
 from airflow_trickle.engine.zset import FILE, POSITION, RESERVED
 from airflow_trickle.errors import UnsupportedTable
 from airflow_trickle.identifiers import quote
@@ -117,7 +118,7 @@ def standing_at(spark: SparkSession, rows: DataFrame, places: Mapping[str, pa.Ar
     spelled = _spelled(rows, list(places))
     rows = _guarded(with_places(rows), spelled.values())
     parts = [pa.table({FILE: pa.repeat(spelled[path], len(at)), POSITION: at}) for path, at in places.items()]
-    return rows.join(F.broadcast(spark.createDataFrame(pa.concat_tables(parts))), [FILE, POSITION], "left_semi")
+    return rows.join(F.broadcast(given_back(spark, pa.concat_tables(parts))), [FILE, POSITION], "left_semi")
 
 
 def _spelled(rows: DataFrame, locations: Sequence[str]) -> dict[str, str]:
@@ -163,7 +164,7 @@ def _places(
         if len(places):
             parts.append(pa.table({FILE: pa.repeat(spelled[file.file_path], len(places)), POSITION: places}))
     if parts:
-        yield spark.createDataFrame(pa.concat_tables(parts))
+        yield given_back(spark, pa.concat_tables(parts))
 
 
 def _listed(spark: SparkSession, files: Sequence[LiveFile], spelled: Mapping[str, str]) -> DataFrame:

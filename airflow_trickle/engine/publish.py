@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 
 from airflow_trickle.blocks.shapes import NotInBlocks
 from airflow_trickle.engine.choose import LOOKED_AT, PastRefresh, choose
@@ -149,7 +150,7 @@ def _state_of_all(work: Work, record: stagings.Staging) -> Kept | None:
     if policy.choice == "auto" and published is not None and published.kept is None:
         return None
     inputs = unchanged_inputs(work.inputs)
-    finder = ChangeFinder(work.session, step, inputs, work.target, [], work.views)
+    finder = ChangeFinder(work.session, step, inputs, work.target, [], work.views, meaning=work.meaning)
     try:
         finder.build_state()
     except NotInBlocks:
@@ -282,18 +283,19 @@ def _chosen(
 
 def _found(work: Work, inputs: dict[str, ChangedInput]) -> _Found:
     step, kept = work.run.step, _kept_before(work)
+    finder = partial(ChangeFinder, work.session, step, inputs, work.target, work.held, work.views, meaning=work.meaning)
     try:
-        return _find(work, ChangeFinder(work.session, step, inputs, work.target, work.held, work.views, kept))
+        return _find(work, finder(kept))
     except Exception as error:
         # What is kept may not add up, or hold no answer (a sum that does not fit); and Spark's planner may stumble over
         # what stands for a part of the query, though it takes the query itself. What fails by itself fails again.
         if kept is None or not (fails_on_rows(error) or fails_inside_spark(error)):
             raise
         log.warning("%s: its change could not be computed by its auxiliary state: %s", step.name, error)
-        finder = ChangeFinder(work.session, step, inputs, work.target, work.held, work.views)
+        without = finder()
         # What fails now would fail again with the next refresh.
-        finder.tallies.wanted = finder.parts.wanted = False
-        return _find(work, finder)
+        without.tallies.wanted = without.parts.wanted = False
+        return _find(work, without)
 
 
 def _kept_before(work: Work) -> Kept | None:

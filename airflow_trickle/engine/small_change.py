@@ -6,15 +6,17 @@ everything behind that is done here.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyiceberg.manifest import DataFile
 
-from airflow_trickle.engine.delta.ranges import ranges_of_rows
+from airflow_trickle.engine.arrow_read import SmallFiles, grouped_rows, is_small, tells_apart
+from airflow_trickle.engine.delta.ranges import ranges_of_files, ranges_of_rows
 from airflow_trickle.engine.fetch import given_back
 from airflow_trickle.engine.full import Difference
 from airflow_trickle.engine.zset import FILE, POSITION, RESERVED, WEIGHT, checkpointed
@@ -22,6 +24,7 @@ from airflow_trickle.errors import RefreshFailed
 from airflow_trickle.identifiers import fold, quote
 from airflow_trickle.lakehouse.commit import Target
 from airflow_trickle.lakehouse.files import file_key
+from airflow_trickle.lakehouse.positions import deleted_positions
 from airflow_trickle.tuning import tuning
 
 if TYPE_CHECKING:
@@ -99,6 +102,11 @@ def fetched(
 
     if net:
         return _as_they_are(bench.fetch(weighted, counted=WEIGHT), placed=placed)
+    if bench.few:
+        # What adds them up here takes a shuffle on Spark.
+        found_here = _netted_here(bench.fetch(weighted, tuning().arrow_read_rows), placed=placed)
+        if found_here is not None:
+            return found_here
     found = [F.sum(WEIGHT).alias(WEIGHT)]
     if placed:
         # Those without a file are NULL, and are left out. A row that goes too often to be handled here has none: its
@@ -117,6 +125,35 @@ def fetched(
     return SmallChange(rows.drop_columns([_PLACES]), _by_file(pc.list_flatten(rows[_PLACES])))
 
 
+def _netted_here(rows: pa.Table | None, *, placed: bool) -> SmallChange | None:
+    """Weighted rows added up in this process; None if Spark has to do that."""
+    if rows is None or not rows.num_rows:
+        return None if rows is None else SmallChange(_plain(rows), {})
+    grouped = grouped_rows(_plain(rows))
+    if grouped is None:
+        return None
+    weights, first, every = grouped
+    some = pc.not_equal(weights, 0)
+    plain = _plain(rows).drop_columns([WEIGHT]).take(first.filter(some))
+    change = SmallChange(plain.append_column(WEIGHT, weights.filter(some)), None)
+    if not change.deleted:
+        return SmallChange(change.rows, {})
+    if not placed:
+        return change
+    numbers: list[int] = []
+    files = rows[FILE].is_valid().to_pylist()
+    for weight, copies in zip(weights.to_pylist(), every.to_pylist(), strict=True):
+        if weight < 0:
+            numbers += [number for number in copies if files[number]][:-weight]
+    gone = rows.take(pa.array(numbers, pa.int64()))
+    return SmallChange(change.rows, _places(gone[FILE], gone[POSITION]))
+
+
+def _plain(rows: pa.Table) -> pa.Table:
+    """Weighted rows without their places."""
+    return rows.drop_columns([name for name in (FILE, POSITION) if name in rows.column_names])
+
+
 def _as_they_are(rows: pa.Table | None, *, placed: bool) -> SmallChange | None:
     if rows is None:
         return None
@@ -127,7 +164,9 @@ def _as_they_are(rows: pa.Table | None, *, placed: bool) -> SmallChange | None:
     return SmallChange(rows.drop_columns([FILE, POSITION]), _places(gone[FILE], gone[POSITION]))
 
 
-def find_places(bench: SparkBench, change: SmallChange, view: str, target: Target) -> SmallChange | Difference:
+def find_places(
+    bench: SparkBench, change: SmallChange, view: str, target: Target, held: Sequence[DataFile] = ()
+) -> SmallChange | Difference:
     """The same change with the places of the rows that go, looked up in the published rows by one job.
 
     If the places do not fit into this process, the change goes back to Spark.
@@ -137,10 +176,14 @@ def find_places(bench: SparkBench, change: SmallChange, view: str, target: Targe
         change: The change.
         view: The published rows with `FILE` and `POSITION`.
         target: The table.
+        held: Its files so far, if small ones may be looked through here.
     """
     if change.places is not None:
         return change
     gone = change.gone
+    here = places_here(gone, target, held)
+    if here is not None:
+        return SmallChange(change.rows, here)
     names = [name for name in gone.schema.names if name != WEIGHT]
     numbered = gone.append_column(_NUMBER, pa.array(range(gone.num_rows), pa.int64()))
     wanted = bench.give(numbered)
@@ -167,6 +210,67 @@ def find_places(bench: SparkBench, change: SmallChange, view: str, target: Targe
             f"Nothing was published. Run `trickle verify` on it; `trickle reset` makes it anew."
         )
     return SmallChange(change.rows, _by_file(pc.list_flatten(found[_PLACES])))
+
+
+def places_here(gone: pa.Table, target: Target, held: Sequence[DataFile]) -> Places | None:
+    """Where rows stand that go, looked up in this process; None if Spark is to look: in files too large, or in vain.
+
+    Metadata tell which files may hold them at all.
+    """
+    wanted = gone.drop_columns([WEIGHT])
+    if not tells_apart(wanted.schema.types):
+        return None
+    files = _may_hold(wanted, target, held)
+    if not is_small(files):
+        return None
+    reader = SmallFiles(target.table, target.schema)
+    missing = Counter(dict(zip(_keys(wanted), (-weight for weight in gone[WEIGHT].to_pylist()), strict=True)))
+    found: dict[str, list[int]] = defaultdict(list)
+    for file in sorted(files, key=lambda file: file.file_path):
+        rows = reader.all_rows(file)
+        if rows is None or rows.schema != wanted.schema:
+            return None
+        same = _may_be_among(rows, wanted)
+        same = same.filter(pc.invert(pc.is_in(same, value_set=deleted_positions(target.table.io, file))))
+        for position, key in zip(same.to_pylist(), _keys(rows.take(same)), strict=True):
+            if missing[key] > 0:
+                missing[key] -= 1
+                found[file_key(file.file_path)].append(position)
+    return None if any(missing.values()) else {file: sorted(rows) for file, rows in found.items()}
+
+
+def _may_hold(rows: pa.Table, target: Target, held: Sequence[DataFile]) -> list[DataFile]:
+    """The files that may hold any of some rows, by the bounds of their columns."""
+    known = {name: ranges for name, ranges in ranges_of_rows(rows).items() if not ranges.has_null}
+
+    def apart(file: DataFile) -> bool:
+        there = ranges_of_files(target.schema, [file])
+        return any(name in known and known[name].is_apart_from(one) for name, one in there.items())
+
+    return [file for file in held if not apart(file)]
+
+
+def _may_be_among(rows: pa.Table, wanted: pa.Table) -> pa.Array:
+    """The numbers of the rows whose every value is one of those wanted in its column."""
+    some = pa.array(range(rows.num_rows), pa.int64())
+    for column, values in zip(rows.columns, wanted.columns, strict=True):
+        some = some.filter(pc.is_in(column.take(some), value_set=pc.unique(values)))
+    return some
+
+
+def _keys(rows: pa.Table) -> list[tuple[object, ...]]:
+    """Rows as values of Python that are equal if the rows are; it has no days and times as far away as Spark has."""
+    columns = [_as_plain_values(column).to_pylist() for column in rows.columns]
+    return list(zip(*columns, strict=True))
+
+
+def _as_plain_values(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    kind = column.type
+    if pa.types.is_date32(kind):
+        return column.cast(pa.int32())
+    if pa.types.is_timestamp(kind):
+        return column.cast(pa.int64())
+    return column.cast(pa.binary()) if pa.types.is_string(kind) else column
 
 
 def _by_file(places: pa.ChunkedArray) -> Places:

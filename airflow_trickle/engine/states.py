@@ -2,31 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from pyiceberg.manifest import DataFile
 from pyiceberg.schema import Schema
+from pyiceberg.table import Table
 
+from airflow_trickle.engine.arrow_read import change_here
 from airflow_trickle.engine.delta.bench import SparkBench
 from airflow_trickle.engine.delta.context import Views
 from airflow_trickle.engine.delta.ranges import RangesOfFiles, ranges_of_files
-from airflow_trickle.engine.feed import appended, net_rows, weighted_changes
+from airflow_trickle.engine.feed import appended, names_wanted, net_rows, weighted_changes
 from airflow_trickle.engine.full import Input, input_at
 from airflow_trickle.engine.inputs import read_files
+from airflow_trickle.engine.zset import WEIGHT
 from airflow_trickle.identifiers import fold
 from airflow_trickle.lakehouse.catalog import Lakehouse
 from airflow_trickle.lakehouse.changes import FileChanges, file_changes
 from airflow_trickle.lakehouse.columns import readable, spark_schema
-from airflow_trickle.lakehouse.deletes import total_size
+from airflow_trickle.lakehouse.deletes import deletes_of, total_size
 from airflow_trickle.lakehouse.lost_rows import LostRows, split
 from airflow_trickle.lakehouse.net_change import NetChange
-from airflow_trickle.lakehouse.snapshots import schema_of
+from airflow_trickle.lakehouse.snapshots import name_of, schema_of
 from airflow_trickle.lakehouse.state import Frontier
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
 
 
 @dataclass(frozen=True)
@@ -96,7 +101,7 @@ def present(spark: SparkSession, bench: SparkBench, source: Input, opened: Calla
         opened(source.size)
         return read_files(spark, source.table, schema, source.files)
 
-    view = bench.promise(read, source.size)
+    view = bench.promise(read, source.size, files=_opens(source.files), columns=columns_of(schema, source.table))
     bench.know_ranges(view, RangesOfFiles(schema, source.files))
     return Views(view, view, None, types=_types(schema, source))
 
@@ -123,14 +128,21 @@ def states_of(
     if one.nothing:
         return now
     schema = schema_of(one.after.table, one.after.version)
+    here = change_here(one, schema) if bench.small and one.net is None else None
     if one.net is not None:
         change: str | None = bench.give(net_rows(one.net))
+    elif here is not None:
+        opened(one.size)
+        change = bench.give(here) if here.num_rows else None
     elif not one.only_grew:
         opened(one.size)
         # Files that were rewritten hold mostly rows that cancel out: computed once, not in every term.
-        change = bench.keep_frame(weighted_changes(spark, one.after.table, one.changes, schema, one.lost, named))
+        rows = weighted_changes(spark, one.after.table, one.changes, schema, one.lost, named)
+        change = bench.keep_frame(rows, weighted(columns_of(schema, one.after.table, named)))
     else:
-        change = bench.promise(lambda: _appended(spark, one, schema, opened), one.size)
+        columns = weighted(columns_of(schema, one.after.table))
+        files = _opens(one.changes.added)
+        change = bench.promise(lambda: _appended(spark, one, schema, opened), one.size, files=files, columns=columns)
         bench.know_ranges(change, ranges_of_files(schema, one.changes.added))
     if change is None:
         return now
@@ -139,7 +151,8 @@ def states_of(
         opened(one.before.size)
         return read_files(spark, one.before.table, schema, one.before.files)
 
-    before = bench.promise(read, one.before.size)
+    files, columns = _opens(one.before.files), columns_of(schema, one.before.table)
+    before = bench.promise(read, one.before.size, files=files, columns=columns)
     bench.know_ranges(before, RangesOfFiles(schema, one.before.files))
     return Views(before, now.new, change, grows=one.only_grew, types=now.types)
 
@@ -149,10 +162,30 @@ def _appended(spark: SparkSession, one: ChangedInput, schema: Schema, opened: Ca
     return appended(spark, one.after.table, one.changes, schema)
 
 
-def _types(schema: Schema, source: Input) -> dict[str, str]:
-    """By folded name: the types of an input's columns in Spark's words."""
+def _opens(files: Sequence[DataFile]) -> int:
+    """How many files are opened to read some, with their delete files."""
+    return sum(1 + len(deletes_of(file)) for file in files)
+
+
+def columns_of(schema: Schema, table: Table, named: AbstractSet[str] | None = None) -> StructType:
+    """The columns of a table that Spark can read, as `read_files` gives them; ``named``: those that a change holds."""
     from pyspark.sql.types import StructType
 
-    name = source.table.name()[-1]
-    struct = StructType.fromJson(spark_schema(readable(schema, name), name))
-    return {fold(column.name): column.dataType.simpleString() for column in struct.fields}
+    name = name_of(table)
+    can_read = readable(schema, name)
+    every = StructType.fromJson(spark_schema(can_read, name, by_id=False))
+    wanted = set(names_wanted(can_read, named))
+    return StructType([column for column in every.fields if column.name in wanted])
+
+
+def weighted(columns: StructType) -> StructType:
+    """Columns with a weight behind them."""
+    from pyspark.sql.types import LongType, StructField, StructType
+
+    return StructType([*columns.fields, StructField(WEIGHT, LongType())])
+
+
+def _types(schema: Schema, source: Input) -> dict[str, str]:
+    """By folded name: the types of an input's columns in Spark's words."""
+    columns = columns_of(schema, source.table)
+    return {fold(column.name): column.dataType.simpleString() for column in columns.fields}

@@ -140,7 +140,7 @@ def _compared(
             explained(step, lake.catalog.properties.get("warehouse", ""), "verified"),
             activated(session),
             lent(spark),
-            configured(session, session_conf(state.size), put_back=spark.borrowed),
+            configured(session, session_conf(state.size), put_back=spark.borrowed, lazily=True),
             # As its rows were computed, whatever this session would do.
             without(session, beyond),
             configured(session, settings, put_back=True),

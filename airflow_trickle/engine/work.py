@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -72,6 +73,16 @@ class Work:
         return list(files_of(self.target.table, version.snapshot_id).values()) if version else []
 
     @property
+    def meaning(self) -> str | None:
+        """What decides what its query means; None for a session of the caller's, which may have functions of its own.
+
+        The definition names query, settings and Spark's version; of another server the functions may differ.
+        """
+        if self.run.spark.borrowed:
+            return None
+        return json.dumps([str(self.run.spark.target), self.run.step.definition, dict(self.run.step.spark_conf)])
+
+    @property
     def size(self) -> int:
         """Bytes of all inputs."""
         return sum(source.size for source in self.inputs.values())
@@ -106,7 +117,7 @@ def working(run: Refresh, decision: Decision) -> Iterator[Work]:
             explained(run.step, run.lake.catalog.properties.get("warehouse", "")),
             activated(session),
             lent(run.spark),
-            configured(session, session_conf(work.size), put_back=run.spark.borrowed),
+            configured(session, session_conf(work.size), put_back=run.spark.borrowed, lazily=True),
             configured(session, run.step.spark_conf, put_back=True),
         ):
             yield work

@@ -6,7 +6,8 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
-from airflow_trickle.spark.session import SparkProvider, foreign_settings, set_conf
+from airflow_trickle.spark.conf import conf_of, set_conf, unset_conf
+from airflow_trickle.spark.session import SparkProvider, foreign_settings
 from airflow_trickle.spark.tuning import SESSION_SETTINGS
 
 if TYPE_CHECKING:
@@ -19,18 +20,29 @@ def is_connect(session: SparkSession) -> bool:
     return type(session).__module__.startswith("pyspark.sql.connect")
 
 
-def queried(session: SparkSession, query: str) -> DataFrame:
+def queried(session: SparkSession, query: str, views: Mapping[str, DataFrame] | None = None) -> DataFrame:
     """The result of a SELECT, of which Spark is asked nothing until somebody asks the result.
 
     On Spark Connect, ``session.sql`` has the server analyse the query once before, in case it is a command: a round
     trip, and half of the work for a small query. What is wrong with a query is told when it is used.
+
+    Args:
+        session: Where it runs.
+        query: The SELECT.
+        views: What the query names beside the session's own views; each may name those before it. They travel with
+            the query and are gone with it, which spares a round trip for each. For Spark Connect alone.
     """
     if not is_connect(session):
+        assert not views  # noqa: S101 - only Connect takes views along
         return session.sql(query)
     from pyspark.sql.connect.dataframe import DataFrame as ConnectFrame
-    from pyspark.sql.connect.plan import SQL
+    from pyspark.sql.connect.plan import SQL, SubqueryAlias, WithRelations
 
-    return ConnectFrame(SQL(query), session)  # type: ignore[arg-type,return-value]
+    plan: Any = SQL(query)
+    if views:
+        frames: Mapping[str, Any] = views
+        plan = WithRelations(plan, [SubqueryAlias(frame._plan, name) for name, frame in frames.items()])
+    return ConnectFrame(plan, session)  # type: ignore[arg-type,return-value]
 
 
 @contextmanager
@@ -63,7 +75,7 @@ def lent(spark: SparkProvider) -> Iterator[None]:
     foreign = foreign_settings(session, SESSION_SETTINGS)
     with configured(session, SESSION_SETTINGS, put_back=True):
         for key in foreign:
-            session.conf.unset(key)
+            unset_conf(session, key)
         try:
             yield
         finally:
@@ -72,13 +84,15 @@ def lent(spark: SparkProvider) -> Iterator[None]:
 
 
 @contextmanager
-def configured(session: SparkSession, settings: Mapping[str, str], *, put_back: bool) -> Iterator[None]:
-    """Set settings of a session; with ``put_back`` they are what they were afterwards."""
+def configured(
+    session: SparkSession, settings: Mapping[str, str], *, put_back: bool, lazily: bool = False
+) -> Iterator[None]:
+    """Set settings of a session; with ``put_back`` they are what they were afterwards. ``lazily``: see `set_conf`."""
     if not settings:
         yield
         return
-    before = {key: session.conf.get(key, None) for key in settings} if put_back else {}
-    set_conf(session, settings)
+    before = {key: conf_of(session, key) for key in settings} if put_back else {}
+    set_conf(session, settings, lazily=lazily)
     try:
         yield
     finally:
@@ -86,17 +100,17 @@ def configured(session: SparkSession, settings: Mapping[str, str], *, put_back: 
         with suppress(Exception):
             for key, value in before.items():
                 if value is None:
-                    session.conf.unset(key)
+                    unset_conf(session, key)
                 else:
-                    session.conf.set(key, value)
+                    set_conf(session, {key: value}, lazily=lazily)
 
 
 @contextmanager
 def without(session: SparkSession, keys: Collection[str]) -> Iterator[None]:
     """Unset settings of a session for a while; they are what they were afterwards."""
-    before = {key: session.conf.get(key, None) for key in keys}
+    before = {key: conf_of(session, key) for key in keys}
     for key in before:
-        session.conf.unset(key)
+        unset_conf(session, key)
     try:
         yield
     finally:

@@ -6,7 +6,7 @@ import contextlib
 import os
 import socket
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -85,6 +85,19 @@ def channel_builder(endpoint: Endpoint, session_id: str, app: str) -> DefaultCha
     builder.set("session_id", session_id)
     builder.set("user_agent", app)
     return builder
+
+
+def before_queries(do: Callable[[], None]) -> grpc.UnaryStreamClientInterceptor:
+    """Have something done before a channel sends a query that is to run."""
+    import grpc
+
+    class Before(grpc.UnaryStreamClientInterceptor):  # type: ignore[misc]
+        def intercept_unary_stream(self, continuation: Any, details: Any, request: Any) -> Any:
+            if details.method.endswith("/ExecutePlan"):
+                do()
+            return continuation(details, request)
+
+    return Before()
 
 
 def answers(state: ServerState, seconds: float, tries: int = 1) -> bool:

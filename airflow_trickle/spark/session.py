@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_trickle.errors import SettingsError
 from airflow_trickle.spark import embedded
+from airflow_trickle.spark.conf import SessionConf, leave_to_caller, set_conf
 from airflow_trickle.spark.meaning import is_foreign, meaning_of
 from airflow_trickle.spark.target import SparkTarget
 from airflow_trickle.spark.tuning import chosen_settings, session_settings
@@ -78,6 +79,8 @@ def _opened(endpoint: Endpoint, session_id: str, app: str, settings: dict[str, s
     for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
     builder = channel.channel_builder(endpoint, session_id, app)
+    known = SessionConf()
+    builder.add_interceptor(channel.before_queries(known.apply))
     # Not the builder's getOrCreate or create: they would make this the session of the whole process.
     session: Any = ConnectSession(builder, userId=channel.USER)
     # A server on loopback that does not answer for 4 s is gone; a network may come back within 2 minutes.
@@ -90,7 +93,7 @@ def _opened(endpoint: Endpoint, session_id: str, app: str, settings: dict[str, s
     try:
         channel.wait_ready(endpoint, builder.toChannel())
         call.configure(settings, channel.SESSION_SECONDS)
-        _forget_foreign(call, settings)
+        known.begin(call, {**_forget_foreign(call, settings), **settings})
     except grpc.RpcError as error:
         _discard(session)
         raise channel.told(endpoint, error) from error
@@ -98,26 +101,24 @@ def _opened(endpoint: Endpoint, session_id: str, app: str, settings: dict[str, s
         _discard(session)
         raise
     _open[session] = (os.getpid(), call)
+    known.belongs_to(session)
     return session  # type: ignore[no-any-return]
 
 
-def _forget_foreign(call: Calls, ours: Mapping[str, str]) -> None:
-    """Let no setting of the server's own decide what our queries mean; the connection's `conf` can."""
+def _forget_foreign(call: Calls, ours: Mapping[str, str]) -> dict[str, str]:
+    """Let no setting of the server's own decide what our queries mean; the connection's `conf` can.
+
+    Returns:
+        The settings of Spark SQL that are left.
+    """
     from airflow_trickle.spark import channel
 
     found = call.settings("spark.sql.", channel.SESSION_SECONDS)
     foreign = sorted(key for key in found if is_foreign(key, ours))
-    if foreign and (unset := call.unset(foreign, channel.SESSION_SECONDS)):
+    unset = call.unset(foreign, channel.SESSION_SECONDS) if foreign else []
+    if unset:
         log.info("Settings of the Spark server that are not used here: %s.", ", ".join(unset))
-
-
-def set_conf(session: SparkSession, settings: Mapping[str, str]) -> None:
-    """Set several run-time settings, on Spark Connect in one round trip."""
-    if hasattr(session.conf, "_set_all"):
-        session.conf._set_all(dict(settings), silent=False)
-        return
-    for key, value in settings.items():
-        session.conf.set(key, value)
+    return {key: value for key, value in found.items() if key not in unset}
 
 
 def foreign_settings(session: SparkSession, ours: Mapping[str, str]) -> dict[str, str]:
@@ -237,6 +238,7 @@ class SparkProvider:
         """A session that belongs to the caller; it is never closed by us."""
         provider = cls._with(session)
         provider._borrowed = True
+        leave_to_caller(session)
         return provider
 
     @classmethod

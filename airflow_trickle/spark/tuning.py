@@ -51,6 +51,14 @@ INTERPRETED: Mapping[str, str] = {
 }
 
 
+#: What Spark does where nobody has said anything, of the settings that change from query to query.
+DEFAULTS: Mapping[str, str] = {
+    **COMPILED,
+    "spark.sql.adaptive.enabled": "true",
+    "spark.sql.shuffle.partitions": "200",
+}
+
+
 def session_settings(wanted: Mapping[str, str]) -> dict[str, str]:
     """The settings of a session with those a connection asks for; what keeps rows right cannot be changed.
 

@@ -23,8 +23,9 @@ from airflow_trickle import Mode, Pipeline, TableResult
 from airflow_trickle.definition.spark_settings import may_decide_meaning
 from airflow_trickle.lakehouse.catalog import open_lakehouse
 from airflow_trickle.runner import run_tick
+from airflow_trickle.spark.conf import set_conf
 from airflow_trickle.spark.meaning import FIXED_MEANING, NEVER_SET, digest_of
-from airflow_trickle.spark.session import SparkProvider, close, connect, set_conf
+from airflow_trickle.spark.session import SparkProvider, close, connect
 from airflow_trickle.spark.target import SparkTarget, target_from_environment
 from airflow_trickle.spark.tuning import session_settings
 from tests.airflow_home import import_airflow

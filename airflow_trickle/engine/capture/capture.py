@@ -150,7 +150,12 @@ def _work(run: Run, mirror: Mirror, task: Task, lease: Lease) -> TableResult:
     session = run.spark.session
     settings = session_conf(task.size)
     borrowed = run.spark.borrowed
-    with activated(session), lent(run.spark), configured(session, settings, put_back=borrowed), _checked(task):
+    with (
+        activated(session),
+        lent(run.spark),
+        configured(session, settings, put_back=borrowed, lazily=True),
+        _checked(task),
+    ):
         return _publish(run, mirror, task, task.prepare(session), lease, session)
 
 

@@ -147,7 +147,7 @@ def _session(run: UnitRun, decision: UnitDecision) -> Iterator[SparkSession]:
             explained(run.first.step, run.lake.catalog.properties.get("warehouse", "")),
             activated(session),
             lent(run.spark),
-            configured(session, settings, put_back=run.spark.borrowed),
+            configured(session, settings, put_back=run.spark.borrowed, lazily=True),
             configured(session, own, put_back=True),
         ):
             yield session
