@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from airflow_trickle.blocks.shapes import NotInBlocks
-from airflow_trickle.engine.delta.schema_cache import ANSWERS, VIEW, Shape, question, renamed, shapes_of
 from airflow_trickle.engine.delta.context import Column
 from airflow_trickle.engine.delta.ranges import Ranges, ranges_of_rows
+from airflow_trickle.engine.delta.schema_cache import ANSWERS, VIEW, Shape, question, renamed, shapes_of
 from airflow_trickle.engine.fetch import empty, fetch, given_back, struct_of
 from airflow_trickle.engine.inputs import create_view, view_name
 from airflow_trickle.engine.zset import checkpointed
