@@ -20,11 +20,14 @@ from airflow_trickle.blocks.shapes import (
     SubqueryKind,
     TableName,
 )
+from airflow_trickle.engine.delta.top_k import is_of_rows
 from airflow_trickle.engine.kept import ROOT
 from airflow_trickle.identifiers import fold, parse_alias, unquote
 
 #: Of a relation that is read for changed keys only, Spark reads the columns of the keys and leaves most rows out.
 _KEYED = 0.5
+#: How often the published top of a query is not enough when rows have gone.
+_READ_ON = 0.1
 #: Aggregates that are added to the published rows as long as rows only come.
 _MERGED = frozenset(["count", "count_if", "sum", "min", "max"])
 
@@ -107,8 +110,14 @@ class _Costs:
         state = self.states.get(self.numbers.get(query.span, -2))
         body = self.body(query.body, inner, outermost=outermost, state=state)
         if query.limit is not None and body.changes and state is None:
-            return Reads(True, body.whole, body.whole, grows=False)
+            return Reads(True, self._top(query, body), body.whole, grows=False)
         return body
+
+    def _top(self, query: Query, body: Reads) -> float:
+        """ORDER BY … LIMIT: what the change of rows reads, and now and then all rows, if some go; else all rows."""
+        if query.limit is None or query.skip is not None or not is_of_rows(self.blocks, query.body):
+            return body.whole
+        return body.change if body.grows else body.change + _READ_ON * body.whole
 
     def body(self, body: Body, scope: Mapping[str, Reads], *, outermost: bool, state: int | None) -> Reads:
         """A SELECT, a set operation or a query in brackets."""

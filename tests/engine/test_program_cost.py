@@ -52,7 +52,10 @@ def cost(
         ("SELECT l_order, rank() OVER (PARTITION BY l_order ORDER BY l_amount) FROM lines", 10 + 4000),
         ("SELECT DISTINCT l_order FROM lines", 10),
         ("SELECT l_order FROM lines UNION ALL SELECT o_id FROM orders", 10),
-        ("SELECT l_order FROM lines ORDER BY l_amount LIMIT 3", 4000),
+        ("SELECT l_order, l_amount FROM lines ORDER BY l_amount LIMIT 3", 10),
+        ("SELECT l_order, l_amount FROM lines ORDER BY l_amount LIMIT 3 OFFSET 1", 4000),
+        ("SELECT DISTINCT l_amount FROM lines ORDER BY l_amount LIMIT 3", 4000),
+        ("SELECT l_order, count(*) AS n FROM lines GROUP BY l_order ORDER BY n LIMIT 3", 4000),
         ("SELECT o_id FROM orders WHERE EXISTS (SELECT 1 FROM lines WHERE l_order = o_id)", 10 + 500 + 2000),
         ("SELECT o_id FROM orders WHERE o_id IN (SELECT l_order FROM lines)", 10 + 500 + 2000),
         (
@@ -82,6 +85,11 @@ def test_rows_that_go_have_their_groups_read_again_unless_there_is_state() -> No
     query = "SELECT l_order, sum(l_amount) FROM lines GROUP BY l_order"
     assert cost(query, {"lines": 10}, grew=False).bytes == 10 + 2000
     assert cost(query, {"lines": 10}, {ROOT: 70}, grew=False).bytes == 10 + 70
+
+
+def test_rows_that_go_may_leave_a_top_with_too_few_rows() -> None:
+    query = "SELECT l_order, l_amount FROM lines ORDER BY l_amount LIMIT 3"
+    assert cost(query, {"lines": 10}, grew=False).bytes == 10 + 400
 
 
 def test_a_part_with_state_is_read_from_it() -> None:

@@ -79,6 +79,10 @@ class Column:
 class Workbench(Protocol):
     """What the rules need of Spark, so that they can also be shown without running."""
 
+    @property
+    def small(self) -> bool:
+        """Whether the change is likely to have few rows."""
+
     def view(self, sql: str, about: str) -> str:
         """Names a query; nothing is computed."""
 

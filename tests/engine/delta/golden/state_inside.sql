@@ -1473,12 +1473,12 @@ FROM (
       GROUP BY `__trickle_k0`
       HAVING sum(__trickle_n) <> 0)
     WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0 OR __trickle_c1 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true))) AS __trickle_q(`g`, `s`, `n`);
--- expect step_1, computed once: what may be on top now
+-- expect top_candidates_1, computed once: what may be on top now
 SELECT `g`, `s`, `n`, __trickle_weight, __trickle_count
 FROM (
   SELECT *, max(CASE WHEN __trickle_was THEN __trickle_rank END) OVER () AS __trickle_last, count(CASE WHEN __trickle_was THEN 1 END) OVER () AS __trickle_count
   FROM (
-    SELECT *, rank() OVER (ORDER BY s DESC, g) AS __trickle_rank
+    SELECT *, rank() OVER (ORDER BY `s` DESC, `g`) AS __trickle_rank
     FROM (
       SELECT `g`, `s`, `n`, CAST(sum(__trickle_weight) AS BIGINT) AS __trickle_weight, false AS __trickle_was
       FROM (
@@ -1490,13 +1490,13 @@ FROM (
           SELECT *
           FROM part_changes_1) AS __trickle_d(`g`, `s`, `n`, __trickle_weight))
       GROUP BY `g`, `s`, `n`
-      HAVING sum(__trickle_weight) > 0
+      HAVING sum(__trickle_weight) <> 0
       UNION ALL
       SELECT *, true AS __trickle_was
       FROM (
         SELECT `g`, `s`, `n`, CAST(1 AS BIGINT) AS __trickle_weight
         FROM published))))
-WHERE NOT __trickle_was AND (__trickle_count < 2 OR __trickle_rank <= __trickle_last);
+WHERE NOT __trickle_was AND (__trickle_count < 2 OR __trickle_rank < __trickle_last OR (__trickle_rank = __trickle_last AND __trickle_weight > 0));
 -- expect change
 SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
 FROM (
@@ -1610,12 +1610,12 @@ FROM (
       GROUP BY `__trickle_k0`, `__trickle_k1`
       HAVING sum(__trickle_n) <> 0)
     WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true))) AS __trickle_q(`k`, `w`, `s`);
--- expect step_1, computed once: what may be on top now
+-- expect top_candidates_1, computed once: what may be on top now
 SELECT `k`, `w`, `s`, __trickle_weight, __trickle_count
 FROM (
   SELECT *, max(CASE WHEN __trickle_was THEN __trickle_rank END) OVER () AS __trickle_last, count(CASE WHEN __trickle_was THEN 1 END) OVER () AS __trickle_count
   FROM (
-    SELECT *, rank() OVER (ORDER BY s DESC, k, w) AS __trickle_rank
+    SELECT *, rank() OVER (ORDER BY `s` DESC, `k`, `w`) AS __trickle_rank
     FROM (
       SELECT `k`, `w`, `s`, CAST(sum(__trickle_weight) AS BIGINT) AS __trickle_weight, false AS __trickle_was
       FROM (
@@ -1627,13 +1627,13 @@ FROM (
           SELECT *
           FROM part_changes_1) AS __trickle_d(`k`, `w`, `s`, __trickle_weight))
       GROUP BY `k`, `w`, `s`
-      HAVING sum(__trickle_weight) > 0
+      HAVING sum(__trickle_weight) <> 0
       UNION ALL
       SELECT *, true AS __trickle_was
       FROM (
         SELECT `k`, `w`, `s`, CAST(1 AS BIGINT) AS __trickle_weight
         FROM published))))
-WHERE NOT __trickle_was AND (__trickle_count < 3 OR __trickle_rank <= __trickle_last);
+WHERE NOT __trickle_was AND (__trickle_count < 3 OR __trickle_rank < __trickle_last OR (__trickle_rank = __trickle_last AND __trickle_weight > 0));
 -- expect change
 SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
 FROM (
