@@ -161,6 +161,8 @@ class Tallies:
     folded: str | None = None
     #: Set by the rules: the lines are right as they are.
     unchanged: bool = False
+    #: Set by the rules: all lines may be as many as the rows of the inputs, so that their size decides.
+    large: bool = False
 
 
 @dataclass

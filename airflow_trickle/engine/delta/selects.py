@@ -7,13 +7,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field, replace
 
 from airflow_trickle.algebra.nodes import JoinKind
 from airflow_trickle.blocks.check import expressions
 from airflow_trickle.blocks.equalities import equalities
-from airflow_trickle.blocks.expressions import probe_of
+from airflow_trickle.blocks.expressions import conjuncts, probe_of
 from airflow_trickle.blocks.refusals import refuse_stars_in_calls, star_in_calls, star_in_rows
 from airflow_trickle.blocks.shapes import Derived, Item, NotInBlocks, Query, Select, Span, Subquery, SubqueryKind
 from airflow_trickle.engine.delta.context import Context, Lookup, Scope, Version, Views
@@ -78,10 +78,10 @@ class Block:
         """Whether it is known beforehand that by some terms no row goes."""
         return all(term.weight == WEIGHT and self.joins.grows(term) for term in terms)
 
-    def changed_elsewhere(self) -> bool:
-        """Whether a subquery changed that stands in the columns, in HAVING or the like."""
+    def changed_elsewhere(self, but: Collection[Span] = ()) -> bool:
+        """Whether a subquery changed that stands in the columns, in HAVING or the like; some are left out."""
         others = tuple(span for span in expressions(self.select) if span not in self._row_expressions())
-        return any(True for _ in self._changed(others))
+        return any(one.query.span not in but for one in self._changed(others))
 
     def _row_expressions(self) -> tuple[Span | None, ...]:
         return (self.select.where, self.select.laterals, *(source.on for source in self.select.sources))
@@ -224,8 +224,7 @@ def affected_by(block: Block, subquery: Subquery) -> Affected:
         return Affected(asked_for(block, lookup))
     views = context.maintained.get(subquery.query.span)
     if views is not None:
-        probe = _probe(block, subquery) if subquery.kind is SubqueryKind.IN else None
-        return Affected("true" if probe is None else _among(probe, [_values(context, views)]))
+        return _affected_by_state(block, subquery, views)
     inner = Block(context, select, scope, {})
     probe = _probe(block, subquery) if subquery.kind is SubqueryKind.IN and _has_values_of_rows(inner) else None
     if _has_changed_derived(inner) or star_in_rows(context.blocks, select) is not None:
@@ -234,6 +233,31 @@ def affected_by(block: Block, subquery: Subquery) -> Affected:
         return Affected("true" if probe is None else _among_moved(inner, subquery.query, probe))
     terms = inner.joins.terms()
     return _where_rows_changed(block, inner, terms) if probe is None else Affected(_affected_in(inner, terms, probe))
+
+
+def _affected_by_state(block: Block, subquery: Subquery, views: Views) -> Affected:
+    """The same for a subquery with state, whose rows before and after are at hand."""
+    if subquery.kind is SubqueryKind.SCALAR:
+        return Affected(_answered_otherwise(block, subquery) or "true")
+    probe = _probe(block, subquery) if subquery.kind is SubqueryKind.IN else None
+    return Affected("true" if probe is None else _among(probe, [_values(block.context, views)]))
+
+
+def _answered_otherwise(block: Block, subquery: Subquery) -> str | None:
+    """For which rows the part of WHERE with a scalar subquery says something else than before; None if not by parts.
+
+    All its subqueries have to have state, and to name nothing of this query: then both answers are at hand.
+    """
+    context, where = block.context, block.select.where
+    for part in conjuncts(context.blocks.cursor(where)) if where is not None else ():
+        inside = list(context.blocks.subqueries(part.span))
+        if not any(one.span == subquery.span for one in inside):
+            continue
+        if any(one.kind is not SubqueryKind.SCALAR or one.query.span not in context.maintained for one in inside):
+            return None
+        old, new = (context.expression(part.span, version, block.scope) for version in (Version.OLD, Version.NEW))
+        return f"NOT (({old}) <=> ({new}))"
+    return None
 
 
 def _has_values_of_rows(inner: Block) -> bool:

@@ -187,8 +187,8 @@ AGGREGATES: tuple[Fault, ...] = (
         "subquery-with-state-affects-no-null",
         "a change of a subquery behind NOT IN is looked at only for rows whose value is among the changed ones",
         "selects.py",
-        'return Affected("true" if probe is None else _among(probe, [_values(context, views)]))',
-        'return Affected("true" if probe is None else f"{probe} IN ({_values(context, views)})")',
+        'return Affected("true" if probe is None else _among(probe, [_values(block.context, views)]))',
+        'return Affected("true" if probe is None else f"{probe} IN ({_values(block.context, views)})")',
     ),
     _DELTA.fault(
         "lookup-of-the-state-before",
