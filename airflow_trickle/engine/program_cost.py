@@ -20,6 +20,7 @@ from airflow_trickle.blocks.shapes import (
     SubqueryKind,
     TableName,
 )
+from airflow_trickle.engine.delta.tally_parts import is_within
 from airflow_trickle.engine.delta.top_k import is_of_rows
 from airflow_trickle.engine.kept import ROOT
 from airflow_trickle.identifiers import fold, parse_alias, unquote
@@ -154,13 +155,14 @@ class _Costs:
         if not any(one.changes for one in (*sources, *(one for _, one in asked))):
             return Reads(False, 0, whole)
         grows = all(one.grows for one in sources) and not any(one.changes for _, one in asked)
-        rows = self._joined(select, sources) + self._asked(sources, asked)
+        kept = self.states.get(ROOT) if outermost else None
+        held = state if state is not None else kept
+        over_groups = () if held is None else (*(item.span for item in select.items), select.having)
+        rows = self._joined(select, sources) + self._asked(sources, asked, over_groups)
         calls = calls_of(self.blocks, select)
         windows = any(call.over is not None or call.window is not None for call in calls)
         self.windows |= windows
         below = sum(one.whole for one in sources)
-        kept = self.states.get(ROOT) if outermost else None
-        held = state if state is not None else kept
         if windows or select.sets:
             return Reads(True, rows + below, whole, grows=False)
         if select.group is not None or select.group_all or calls:
@@ -215,15 +217,21 @@ class _Costs:
             return _KEYED * whole
         return _KEYED * whole * min(self.overlap(here, mine, there, theirs) for mine, theirs in columns)
 
-    def _asked(self, sources: list[Reads], asked: Iterable[tuple[Subquery, Reads]]) -> float:
-        """What subqueries of expressions read: themselves for changed rows, the rows around for their own change."""
+    def _asked(
+        self, sources: list[Reads], asked: Iterable[tuple[Subquery, Reads]], over_groups: tuple[Span | None, ...]
+    ) -> float:
+        """What subqueries of expressions read: themselves for changed rows, the rows around for their own change.
+
+        ``over_groups``: expressions over groups with state, of which the rows around need not be read.
+        """
         around = sum(one.whole for one in sources)
         changes = any(one.changes for one in sources)
         total = 0.0
         for subquery, one in asked:
             keyed = _KEYED if self._is_keyed(subquery) else 1.0
+            by_state = any(span is not None and is_within(subquery.span, span) for span in over_groups)
             if one.changes:
-                total += one.change + keyed * around
+                total += one.change + (0 if by_state else keyed * around)
             if changes or one.changes:
                 state = self.states.get(self.numbers.get(subquery.query.span, -2))
                 total += state if state is not None else keyed * one.whole

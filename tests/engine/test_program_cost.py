@@ -99,6 +99,20 @@ def test_a_part_with_state_is_read_from_it() -> None:
     assert cost(query, {"lines": 10}, {1: 70}).bytes == 10 + 70 + 500
 
 
+def test_a_threshold_is_asked_of_the_state_of_the_groups() -> None:
+    total = "SELECT sum(l_amount) FROM lines"
+    query = f"SELECT l_order, sum(l_amount) AS s FROM lines GROUP BY l_order HAVING sum(l_amount) > ({total})"
+    # The change is read for the groups and for the total; then the state of each, that of the total twice.
+    assert cost(query, {"lines": 10}, {ROOT: 70, 1: 3}).bytes == 10 + 70 + (10 + 3) + 3
+    assert cost(query, {"lines": 10}).bytes > 4000
+
+
+def test_distinct_counts_are_read_from_state() -> None:
+    query = "SELECT l_order, count(DISTINCT l_amount) AS n FROM lines GROUP BY l_order"
+    assert cost(query, {"lines": 10}).bytes == 10 + 2000
+    assert cost(query, {"lines": 10}, {ROOT: 70}).bytes == 10 + 70
+
+
 def test_windows_are_those_of_the_query_not_of_its_texts() -> None:
     assert cost("SELECT sum(l_amount) OVER (PARTITION BY l_order) FROM lines", {"lines": 1}).windows
     assert not cost("SELECT 'game over', l_amount FROM lines -- over (again)", {"lines": 1}).windows

@@ -55,7 +55,7 @@ def maintain(context: Context, block: Block, tallies: Tallies) -> Views | None:
         tallies.unchanged = True
         rows = context.bench.view(_named(tally.result(tally.added_up(_lines(tallies))), names), "a part by its state")
         return Views(rows, rows, None)
-    delta = context.bench.keep(_named(change.sql, [*names, WEIGHT]), "the change of a part")
+    delta = context.bench.keep(_net(_named(change.sql, [*names, WEIGHT]), names), "the change of a part")
     new = context.bench.view(_named(tally.result(tally.added_up(tally.with_gained(tallies))), names), "a part after")
     if delta is None:
         return Views(new, new, None)
@@ -94,6 +94,12 @@ def _columns(context: Context, block: Block, tally: Tally) -> list[str] | None:
 def _named(sql: str, names: list[str]) -> str:
     listed = ", ".join(name if name == WEIGHT else quote(name) for name in names)
     return f"SELECT * FROM ({sql}) AS {RESERVED}q({listed})"
+
+
+def _net(change: str, names: list[str]) -> str:
+    """A change without the rows that stay what they are, such as groups of which something changed that nobody sees."""
+    listed, total = ", ".join(map(quote, names)), f"CAST(sum({WEIGHT}) AS BIGINT)"
+    return f"SELECT {listed}, {total} AS {WEIGHT} FROM ({change}) GROUP BY {listed} HAVING sum({WEIGHT}) <> 0"
 
 
 def is_closed(context: Context, query: Query, scope: Scope) -> bool:

@@ -204,7 +204,7 @@ class Tally:
             return self.folded(lines)
         wrong = f"CAST(raise_error('{LINES_FAIL} the rows of a value do not add up') AS BIGINT)"
         found = [*self._names, f"coalesce(sum(IF({_ROWS} < 0, {wrong}, {_ROWS})), 0) AS {_ROWS}"]
-        found += [f"coalesce(sum({name}), 0) AS {name}" for name in self._columns if name != _ROWS]
+        found += [f"coalesce(sum({column}), 0) AS {column}" for column in self._columns if column != _ROWS]
         for part, value in zip(self._valued, self._values, strict=True):
             call = f"count(DISTINCT {value})" if part.name == "count" else f"{part.name}({value})"
             found.append(f"{call} AS {self._extremes.answer(part)}")

@@ -2036,17 +2036,42 @@ FROM (
   FROM t_changes AS t)
 GROUP BY `__trickle_k0`;
 -- expect part_changes_1, computed once: the change of a part
-SELECT *
+SELECT `k`, `n`, CAST(sum(__trickle_weight) AS BIGINT) AS __trickle_weight
 FROM (
-  SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+  SELECT *
   FROM (
-    SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS n
+    SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
     FROM (
-      SELECT `__trickle_k0` AS __trickle_i0, __trickle_n AS __trickle_i1
+      SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS n
       FROM (
-        SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
+        SELECT `__trickle_k0` AS __trickle_i0, __trickle_n AS __trickle_i1
         FROM (
-          SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+          SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
+          FROM (
+            SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+            FROM (
+              SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+              FROM (
+                SELECT *
+                FROM `state_1` AS l
+                WHERE EXISTS (
+                  SELECT 1
+                  FROM gains_1 AS d
+                  WHERE d.`__trickle_k0` <=> l.`__trickle_k0`))
+              UNION ALL
+              SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+              FROM gains_1))
+          GROUP BY `__trickle_k0`
+          HAVING sum(__trickle_n) <> 0)
+        WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
+    UNION ALL
+    SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+    FROM (
+      SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS n
+      FROM (
+        SELECT `__trickle_k0` AS __trickle_i0, __trickle_n AS __trickle_i1
+        FROM (
+          SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
           FROM (
             SELECT `__trickle_k0`, __trickle_n, __trickle_c0
             FROM (
@@ -2055,33 +2080,12 @@ FROM (
               WHERE EXISTS (
                 SELECT 1
                 FROM gains_1 AS d
-                WHERE d.`__trickle_k0` <=> l.`__trickle_k0`))
-            UNION ALL
-            SELECT `__trickle_k0`, __trickle_n, __trickle_c0
-            FROM gains_1))
-        GROUP BY `__trickle_k0`
-        HAVING sum(__trickle_n) <> 0)
-      WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
-  UNION ALL
-  SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
-  FROM (
-    SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS n
-    FROM (
-      SELECT `__trickle_k0` AS __trickle_i0, __trickle_n AS __trickle_i1
-      FROM (
-        SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
-        FROM (
-          SELECT `__trickle_k0`, __trickle_n, __trickle_c0
-          FROM (
-            SELECT *
-            FROM `state_1` AS l
-            WHERE EXISTS (
-              SELECT 1
-              FROM gains_1 AS d
-              WHERE d.`__trickle_k0` <=> l.`__trickle_k0`)))
-        GROUP BY `__trickle_k0`
-        HAVING sum(__trickle_n) <> 0)
-      WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))) AS __trickle_q(`k`, `n`, __trickle_weight);
+                WHERE d.`__trickle_k0` <=> l.`__trickle_k0`)))
+          GROUP BY `__trickle_k0`
+          HAVING sum(__trickle_n) <> 0)
+        WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))) AS __trickle_q(`k`, `n`, __trickle_weight))
+GROUP BY `k`, `n`
+HAVING sum(__trickle_weight) <> 0;
 -- expect part_after_1, a view: a part after
 SELECT *
 FROM (
@@ -2970,17 +2974,40 @@ FROM (
   FROM b_changes AS b)
 HAVING count(*) > 0;
 -- expect part_changes_1, computed once: the change of a part
-SELECT *
+SELECT `count_star()`, CAST(sum(__trickle_weight) AS BIGINT) AS __trickle_weight
 FROM (
-  SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+  SELECT *
   FROM (
-    SELECT __trickle_i0 AS `__trickle_i0`
+    SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
     FROM (
-      SELECT __trickle_n AS __trickle_i0
+      SELECT __trickle_i0 AS `__trickle_i0`
       FROM (
-        SELECT sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
+        SELECT __trickle_n AS __trickle_i0
         FROM (
-          SELECT __trickle_n, __trickle_c0
+          SELECT sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
+          FROM (
+            SELECT __trickle_n, __trickle_c0
+            FROM (
+              SELECT __trickle_n, __trickle_c0
+              FROM (
+                SELECT *
+                FROM `state_1` AS l
+                WHERE EXISTS (
+                  SELECT 1
+                  FROM gains_1 AS d
+                  WHERE true))
+              UNION ALL
+              SELECT __trickle_n, __trickle_c0
+              FROM gains_1)))
+        WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
+    UNION ALL
+    SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+    FROM (
+      SELECT __trickle_i0 AS `__trickle_i0`
+      FROM (
+        SELECT __trickle_n AS __trickle_i0
+        FROM (
+          SELECT sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
           FROM (
             SELECT __trickle_n, __trickle_c0
             FROM (
@@ -2989,29 +3016,10 @@ FROM (
               WHERE EXISTS (
                 SELECT 1
                 FROM gains_1 AS d
-                WHERE true))
-            UNION ALL
-            SELECT __trickle_n, __trickle_c0
-            FROM gains_1)))
-      WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
-  UNION ALL
-  SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
-  FROM (
-    SELECT __trickle_i0 AS `__trickle_i0`
-    FROM (
-      SELECT __trickle_n AS __trickle_i0
-      FROM (
-        SELECT sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
-        FROM (
-          SELECT __trickle_n, __trickle_c0
-          FROM (
-            SELECT *
-            FROM `state_1` AS l
-            WHERE EXISTS (
-              SELECT 1
-              FROM gains_1 AS d
-              WHERE true))))
-      WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))) AS __trickle_q(`count_star()`, __trickle_weight);
+                WHERE true))))
+        WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))) AS __trickle_q(`count_star()`, __trickle_weight))
+GROUP BY `count_star()`
+HAVING sum(__trickle_weight) <> 0;
 -- expect part_after_1, a view: a part after
 SELECT *
 FROM (
@@ -3050,19 +3058,46 @@ FROM (
   FROM b_changes AS b)
 GROUP BY __trickle_x0;
 -- expect part_changes_2, computed once: the change of a part
-SELECT *
+SELECT `max(k)`, CAST(sum(__trickle_weight) AS BIGINT) AS __trickle_weight
 FROM (
-  SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+  SELECT *
   FROM (
-    SELECT __trickle_i0 AS `__trickle_i0`
+    SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
     FROM (
-      SELECT __trickle_e0 AS __trickle_i0
+      SELECT __trickle_i0 AS `__trickle_i0`
       FROM (
-        SELECT coalesce(sum(IF(__trickle_n < 0, CAST(raise_error('Kept lines: the rows of a value do not add up') AS BIGINT), __trickle_n)), 0) AS __trickle_n, max(__trickle_x0) AS __trickle_e0
+        SELECT __trickle_e0 AS __trickle_i0
         FROM (
-          SELECT __trickle_x0, sum(__trickle_n) AS __trickle_n
+          SELECT coalesce(sum(IF(__trickle_n < 0, CAST(raise_error('Kept lines: the rows of a value do not add up') AS BIGINT), __trickle_n)), 0) AS __trickle_n, max(__trickle_x0) AS __trickle_e0
           FROM (
-            SELECT __trickle_x0, __trickle_n
+            SELECT __trickle_x0, sum(__trickle_n) AS __trickle_n
+            FROM (
+              SELECT __trickle_x0, __trickle_n
+              FROM (
+                SELECT __trickle_x0, __trickle_n
+                FROM (
+                  SELECT *
+                  FROM `state_2` AS l
+                  WHERE EXISTS (
+                    SELECT 1
+                    FROM gains_2 AS d
+                    WHERE true))
+                UNION ALL
+                SELECT __trickle_x0, __trickle_n
+                FROM gains_2))
+            GROUP BY __trickle_x0
+            HAVING sum(__trickle_n) <> 0))
+        WHERE IF(__trickle_n < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
+    UNION ALL
+    SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+    FROM (
+      SELECT __trickle_i0 AS `__trickle_i0`
+      FROM (
+        SELECT __trickle_e0 AS __trickle_i0
+        FROM (
+          SELECT coalesce(sum(IF(__trickle_n < 0, CAST(raise_error('Kept lines: the rows of a value do not add up') AS BIGINT), __trickle_n)), 0) AS __trickle_n, max(__trickle_x0) AS __trickle_e0
+          FROM (
+            SELECT __trickle_x0, sum(__trickle_n) AS __trickle_n
             FROM (
               SELECT __trickle_x0, __trickle_n
               FROM (
@@ -3071,35 +3106,12 @@ FROM (
                 WHERE EXISTS (
                   SELECT 1
                   FROM gains_2 AS d
-                  WHERE true))
-              UNION ALL
-              SELECT __trickle_x0, __trickle_n
-              FROM gains_2))
-          GROUP BY __trickle_x0
-          HAVING sum(__trickle_n) <> 0))
-      WHERE IF(__trickle_n < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
-  UNION ALL
-  SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
-  FROM (
-    SELECT __trickle_i0 AS `__trickle_i0`
-    FROM (
-      SELECT __trickle_e0 AS __trickle_i0
-      FROM (
-        SELECT coalesce(sum(IF(__trickle_n < 0, CAST(raise_error('Kept lines: the rows of a value do not add up') AS BIGINT), __trickle_n)), 0) AS __trickle_n, max(__trickle_x0) AS __trickle_e0
-        FROM (
-          SELECT __trickle_x0, sum(__trickle_n) AS __trickle_n
-          FROM (
-            SELECT __trickle_x0, __trickle_n
-            FROM (
-              SELECT *
-              FROM `state_2` AS l
-              WHERE EXISTS (
-                SELECT 1
-                FROM gains_2 AS d
-                WHERE true)))
-          GROUP BY __trickle_x0
-          HAVING sum(__trickle_n) <> 0))
-      WHERE IF(__trickle_n < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))) AS __trickle_q(`max(k)`, __trickle_weight);
+                  WHERE true)))
+            GROUP BY __trickle_x0
+            HAVING sum(__trickle_n) <> 0))
+        WHERE IF(__trickle_n < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))) AS __trickle_q(`max(k)`, __trickle_weight))
+GROUP BY `max(k)`
+HAVING sum(__trickle_weight) <> 0;
 -- expect part_after_2, a view: a part after
 SELECT *
 FROM (
@@ -3215,17 +3227,40 @@ FROM (
   FROM b_changes AS b)
 HAVING count(*) > 0;
 -- expect part_changes_1, computed once: the change of a part
-SELECT *
+SELECT `count_star()`, CAST(sum(__trickle_weight) AS BIGINT) AS __trickle_weight
 FROM (
-  SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+  SELECT *
   FROM (
-    SELECT __trickle_i0 AS `__trickle_i0`
+    SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
     FROM (
-      SELECT __trickle_n AS __trickle_i0
+      SELECT __trickle_i0 AS `__trickle_i0`
       FROM (
-        SELECT sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
+        SELECT __trickle_n AS __trickle_i0
         FROM (
-          SELECT __trickle_n, __trickle_c0
+          SELECT sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
+          FROM (
+            SELECT __trickle_n, __trickle_c0
+            FROM (
+              SELECT __trickle_n, __trickle_c0
+              FROM (
+                SELECT *
+                FROM `state_1` AS l
+                WHERE EXISTS (
+                  SELECT 1
+                  FROM gains_1 AS d
+                  WHERE true))
+              UNION ALL
+              SELECT __trickle_n, __trickle_c0
+              FROM gains_1)))
+        WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
+    UNION ALL
+    SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+    FROM (
+      SELECT __trickle_i0 AS `__trickle_i0`
+      FROM (
+        SELECT __trickle_n AS __trickle_i0
+        FROM (
+          SELECT sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
           FROM (
             SELECT __trickle_n, __trickle_c0
             FROM (
@@ -3234,29 +3269,10 @@ FROM (
               WHERE EXISTS (
                 SELECT 1
                 FROM gains_1 AS d
-                WHERE true))
-            UNION ALL
-            SELECT __trickle_n, __trickle_c0
-            FROM gains_1)))
-      WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
-  UNION ALL
-  SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
-  FROM (
-    SELECT __trickle_i0 AS `__trickle_i0`
-    FROM (
-      SELECT __trickle_n AS __trickle_i0
-      FROM (
-        SELECT sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
-        FROM (
-          SELECT __trickle_n, __trickle_c0
-          FROM (
-            SELECT *
-            FROM `state_1` AS l
-            WHERE EXISTS (
-              SELECT 1
-              FROM gains_1 AS d
-              WHERE true))))
-      WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))) AS __trickle_q(`count_star()`, __trickle_weight);
+                WHERE true))))
+        WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))) AS __trickle_q(`count_star()`, __trickle_weight))
+GROUP BY `count_star()`
+HAVING sum(__trickle_weight) <> 0;
 -- expect part_after_1, a view: a part after
 SELECT *
 FROM (
@@ -3397,17 +3413,40 @@ FROM (
   FROM t_changes AS t)
 HAVING count(*) > 0;
 -- expect part_changes_1, computed once: the change of a part
-SELECT *
+SELECT `count_star()`, CAST(sum(__trickle_weight) AS BIGINT) AS __trickle_weight
 FROM (
-  SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+  SELECT *
   FROM (
-    SELECT __trickle_i0 AS `__trickle_i0`
+    SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
     FROM (
-      SELECT __trickle_n AS __trickle_i0
+      SELECT __trickle_i0 AS `__trickle_i0`
       FROM (
-        SELECT sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
+        SELECT __trickle_n AS __trickle_i0
         FROM (
-          SELECT __trickle_n, __trickle_c0
+          SELECT sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
+          FROM (
+            SELECT __trickle_n, __trickle_c0
+            FROM (
+              SELECT __trickle_n, __trickle_c0
+              FROM (
+                SELECT *
+                FROM `state_1` AS l
+                WHERE EXISTS (
+                  SELECT 1
+                  FROM gains_1 AS d
+                  WHERE true))
+              UNION ALL
+              SELECT __trickle_n, __trickle_c0
+              FROM gains_1)))
+        WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
+    UNION ALL
+    SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+    FROM (
+      SELECT __trickle_i0 AS `__trickle_i0`
+      FROM (
+        SELECT __trickle_n AS __trickle_i0
+        FROM (
+          SELECT sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
           FROM (
             SELECT __trickle_n, __trickle_c0
             FROM (
@@ -3416,29 +3455,10 @@ FROM (
               WHERE EXISTS (
                 SELECT 1
                 FROM gains_1 AS d
-                WHERE true))
-            UNION ALL
-            SELECT __trickle_n, __trickle_c0
-            FROM gains_1)))
-      WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
-  UNION ALL
-  SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
-  FROM (
-    SELECT __trickle_i0 AS `__trickle_i0`
-    FROM (
-      SELECT __trickle_n AS __trickle_i0
-      FROM (
-        SELECT sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
-        FROM (
-          SELECT __trickle_n, __trickle_c0
-          FROM (
-            SELECT *
-            FROM `state_1` AS l
-            WHERE EXISTS (
-              SELECT 1
-              FROM gains_1 AS d
-              WHERE true))))
-      WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))) AS __trickle_q(`count_star()`, __trickle_weight);
+                WHERE true))))
+        WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))) AS __trickle_q(`count_star()`, __trickle_weight))
+GROUP BY `count_star()`
+HAVING sum(__trickle_weight) <> 0;
 -- expect part_after_1, a view: a part after
 SELECT *
 FROM (
@@ -3527,17 +3547,40 @@ FROM (
   FROM b_changes AS b)
 HAVING count(*) > 0;
 -- expect part_changes_1, computed once: the change of a part
-SELECT *
+SELECT `count_star()`, CAST(sum(__trickle_weight) AS BIGINT) AS __trickle_weight
 FROM (
-  SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+  SELECT *
   FROM (
-    SELECT __trickle_i0 AS `__trickle_i0`
+    SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
     FROM (
-      SELECT __trickle_n AS __trickle_i0
+      SELECT __trickle_i0 AS `__trickle_i0`
       FROM (
-        SELECT sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
+        SELECT __trickle_n AS __trickle_i0
         FROM (
-          SELECT __trickle_n, __trickle_c0
+          SELECT sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
+          FROM (
+            SELECT __trickle_n, __trickle_c0
+            FROM (
+              SELECT __trickle_n, __trickle_c0
+              FROM (
+                SELECT *
+                FROM `state_1` AS l
+                WHERE EXISTS (
+                  SELECT 1
+                  FROM gains_1 AS d
+                  WHERE true))
+              UNION ALL
+              SELECT __trickle_n, __trickle_c0
+              FROM gains_1)))
+        WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
+    UNION ALL
+    SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+    FROM (
+      SELECT __trickle_i0 AS `__trickle_i0`
+      FROM (
+        SELECT __trickle_n AS __trickle_i0
+        FROM (
+          SELECT sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
           FROM (
             SELECT __trickle_n, __trickle_c0
             FROM (
@@ -3546,29 +3589,10 @@ FROM (
               WHERE EXISTS (
                 SELECT 1
                 FROM gains_1 AS d
-                WHERE true))
-            UNION ALL
-            SELECT __trickle_n, __trickle_c0
-            FROM gains_1)))
-      WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
-  UNION ALL
-  SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
-  FROM (
-    SELECT __trickle_i0 AS `__trickle_i0`
-    FROM (
-      SELECT __trickle_n AS __trickle_i0
-      FROM (
-        SELECT sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
-        FROM (
-          SELECT __trickle_n, __trickle_c0
-          FROM (
-            SELECT *
-            FROM `state_1` AS l
-            WHERE EXISTS (
-              SELECT 1
-              FROM gains_1 AS d
-              WHERE true))))
-      WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))) AS __trickle_q(`count_star()`, __trickle_weight);
+                WHERE true))))
+        WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))) AS __trickle_q(`count_star()`, __trickle_weight))
+GROUP BY `count_star()`
+HAVING sum(__trickle_weight) <> 0;
 -- expect part_after_1, a view: a part after
 SELECT *
 FROM (
@@ -3607,19 +3631,46 @@ FROM (
   FROM b_changes AS b)
 GROUP BY __trickle_x0;
 -- expect part_changes_2, computed once: the change of a part
-SELECT *
+SELECT `count(DISTINCT k)`, CAST(sum(__trickle_weight) AS BIGINT) AS __trickle_weight
 FROM (
-  SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+  SELECT *
   FROM (
-    SELECT __trickle_i0 AS `__trickle_i0`
+    SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
     FROM (
-      SELECT __trickle_e0 AS __trickle_i0
+      SELECT __trickle_i0 AS `__trickle_i0`
       FROM (
-        SELECT coalesce(sum(IF(__trickle_n < 0, CAST(raise_error('Kept lines: the rows of a value do not add up') AS BIGINT), __trickle_n)), 0) AS __trickle_n, count(DISTINCT __trickle_x0) AS __trickle_e0
+        SELECT __trickle_e0 AS __trickle_i0
         FROM (
-          SELECT __trickle_x0, sum(__trickle_n) AS __trickle_n
+          SELECT coalesce(sum(IF(__trickle_n < 0, CAST(raise_error('Kept lines: the rows of a value do not add up') AS BIGINT), __trickle_n)), 0) AS __trickle_n, count(DISTINCT __trickle_x0) AS __trickle_e0
           FROM (
-            SELECT __trickle_x0, __trickle_n
+            SELECT __trickle_x0, sum(__trickle_n) AS __trickle_n
+            FROM (
+              SELECT __trickle_x0, __trickle_n
+              FROM (
+                SELECT __trickle_x0, __trickle_n
+                FROM (
+                  SELECT *
+                  FROM `state_2` AS l
+                  WHERE EXISTS (
+                    SELECT 1
+                    FROM gains_2 AS d
+                    WHERE true))
+                UNION ALL
+                SELECT __trickle_x0, __trickle_n
+                FROM gains_2))
+            GROUP BY __trickle_x0
+            HAVING sum(__trickle_n) <> 0))
+        WHERE IF(__trickle_n < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
+    UNION ALL
+    SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+    FROM (
+      SELECT __trickle_i0 AS `__trickle_i0`
+      FROM (
+        SELECT __trickle_e0 AS __trickle_i0
+        FROM (
+          SELECT coalesce(sum(IF(__trickle_n < 0, CAST(raise_error('Kept lines: the rows of a value do not add up') AS BIGINT), __trickle_n)), 0) AS __trickle_n, count(DISTINCT __trickle_x0) AS __trickle_e0
+          FROM (
+            SELECT __trickle_x0, sum(__trickle_n) AS __trickle_n
             FROM (
               SELECT __trickle_x0, __trickle_n
               FROM (
@@ -3628,35 +3679,12 @@ FROM (
                 WHERE EXISTS (
                   SELECT 1
                   FROM gains_2 AS d
-                  WHERE true))
-              UNION ALL
-              SELECT __trickle_x0, __trickle_n
-              FROM gains_2))
-          GROUP BY __trickle_x0
-          HAVING sum(__trickle_n) <> 0))
-      WHERE IF(__trickle_n < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
-  UNION ALL
-  SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
-  FROM (
-    SELECT __trickle_i0 AS `__trickle_i0`
-    FROM (
-      SELECT __trickle_e0 AS __trickle_i0
-      FROM (
-        SELECT coalesce(sum(IF(__trickle_n < 0, CAST(raise_error('Kept lines: the rows of a value do not add up') AS BIGINT), __trickle_n)), 0) AS __trickle_n, count(DISTINCT __trickle_x0) AS __trickle_e0
-        FROM (
-          SELECT __trickle_x0, sum(__trickle_n) AS __trickle_n
-          FROM (
-            SELECT __trickle_x0, __trickle_n
-            FROM (
-              SELECT *
-              FROM `state_2` AS l
-              WHERE EXISTS (
-                SELECT 1
-                FROM gains_2 AS d
-                WHERE true)))
-          GROUP BY __trickle_x0
-          HAVING sum(__trickle_n) <> 0))
-      WHERE IF(__trickle_n < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))) AS __trickle_q(`count(DISTINCT k)`, __trickle_weight);
+                  WHERE true)))
+            GROUP BY __trickle_x0
+            HAVING sum(__trickle_n) <> 0))
+        WHERE IF(__trickle_n < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))) AS __trickle_q(`count(DISTINCT k)`, __trickle_weight))
+GROUP BY `count(DISTINCT k)`
+HAVING sum(__trickle_weight) <> 0;
 -- expect part_after_2, a view: a part after
 SELECT *
 FROM (
@@ -3782,17 +3810,40 @@ FROM (
   FROM b_changes AS b)
 HAVING count(*) > 0;
 -- expect part_changes_1, computed once: the change of a part
-SELECT *
+SELECT `count_star()`, CAST(sum(__trickle_weight) AS BIGINT) AS __trickle_weight
 FROM (
-  SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+  SELECT *
   FROM (
-    SELECT __trickle_i0 AS `__trickle_i0`
+    SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
     FROM (
-      SELECT __trickle_n AS __trickle_i0
+      SELECT __trickle_i0 AS `__trickle_i0`
       FROM (
-        SELECT sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
+        SELECT __trickle_n AS __trickle_i0
         FROM (
-          SELECT __trickle_n, __trickle_c0
+          SELECT sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
+          FROM (
+            SELECT __trickle_n, __trickle_c0
+            FROM (
+              SELECT __trickle_n, __trickle_c0
+              FROM (
+                SELECT *
+                FROM `state_1` AS l
+                WHERE EXISTS (
+                  SELECT 1
+                  FROM gains_1 AS d
+                  WHERE true))
+              UNION ALL
+              SELECT __trickle_n, __trickle_c0
+              FROM gains_1)))
+        WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
+    UNION ALL
+    SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+    FROM (
+      SELECT __trickle_i0 AS `__trickle_i0`
+      FROM (
+        SELECT __trickle_n AS __trickle_i0
+        FROM (
+          SELECT sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
           FROM (
             SELECT __trickle_n, __trickle_c0
             FROM (
@@ -3801,29 +3852,10 @@ FROM (
               WHERE EXISTS (
                 SELECT 1
                 FROM gains_1 AS d
-                WHERE true))
-            UNION ALL
-            SELECT __trickle_n, __trickle_c0
-            FROM gains_1)))
-      WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
-  UNION ALL
-  SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
-  FROM (
-    SELECT __trickle_i0 AS `__trickle_i0`
-    FROM (
-      SELECT __trickle_n AS __trickle_i0
-      FROM (
-        SELECT sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
-        FROM (
-          SELECT __trickle_n, __trickle_c0
-          FROM (
-            SELECT *
-            FROM `state_1` AS l
-            WHERE EXISTS (
-              SELECT 1
-              FROM gains_1 AS d
-              WHERE true))))
-      WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))) AS __trickle_q(`count_star()`, __trickle_weight);
+                WHERE true))))
+        WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))) AS __trickle_q(`count_star()`, __trickle_weight))
+GROUP BY `count_star()`
+HAVING sum(__trickle_weight) <> 0;
 -- expect part_after_1, a view: a part after
 SELECT *
 FROM (

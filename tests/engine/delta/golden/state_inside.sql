@@ -22,17 +22,42 @@ FROM (
   FROM t_changes AS t)
 GROUP BY `__trickle_k0`;
 -- expect part_changes_1, computed once: the change of a part
-SELECT *
+SELECT `g`, `n`, CAST(sum(__trickle_weight) AS BIGINT) AS __trickle_weight
 FROM (
-  SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+  SELECT *
   FROM (
-    SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS n
+    SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
     FROM (
-      SELECT `__trickle_k0` AS __trickle_i0, __trickle_n AS __trickle_i1
+      SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS n
       FROM (
-        SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
+        SELECT `__trickle_k0` AS __trickle_i0, __trickle_n AS __trickle_i1
         FROM (
-          SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+          SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
+          FROM (
+            SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+            FROM (
+              SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+              FROM (
+                SELECT *
+                FROM `state_1` AS l
+                WHERE EXISTS (
+                  SELECT 1
+                  FROM gains_2 AS d
+                  WHERE d.`__trickle_k0` <=> l.`__trickle_k0`))
+              UNION ALL
+              SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+              FROM gains_2))
+          GROUP BY `__trickle_k0`
+          HAVING sum(__trickle_n) <> 0)
+        WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
+    UNION ALL
+    SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+    FROM (
+      SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS n
+      FROM (
+        SELECT `__trickle_k0` AS __trickle_i0, __trickle_n AS __trickle_i1
+        FROM (
+          SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
           FROM (
             SELECT `__trickle_k0`, __trickle_n, __trickle_c0
             FROM (
@@ -41,33 +66,12 @@ FROM (
               WHERE EXISTS (
                 SELECT 1
                 FROM gains_2 AS d
-                WHERE d.`__trickle_k0` <=> l.`__trickle_k0`))
-            UNION ALL
-            SELECT `__trickle_k0`, __trickle_n, __trickle_c0
-            FROM gains_2))
-        GROUP BY `__trickle_k0`
-        HAVING sum(__trickle_n) <> 0)
-      WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
-  UNION ALL
-  SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
-  FROM (
-    SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS n
-    FROM (
-      SELECT `__trickle_k0` AS __trickle_i0, __trickle_n AS __trickle_i1
-      FROM (
-        SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
-        FROM (
-          SELECT `__trickle_k0`, __trickle_n, __trickle_c0
-          FROM (
-            SELECT *
-            FROM `state_1` AS l
-            WHERE EXISTS (
-              SELECT 1
-              FROM gains_2 AS d
-              WHERE d.`__trickle_k0` <=> l.`__trickle_k0`)))
-        GROUP BY `__trickle_k0`
-        HAVING sum(__trickle_n) <> 0)
-      WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))) AS __trickle_q(`g`, `n`, __trickle_weight);
+                WHERE d.`__trickle_k0` <=> l.`__trickle_k0`)))
+          GROUP BY `__trickle_k0`
+          HAVING sum(__trickle_n) <> 0)
+        WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))) AS __trickle_q(`g`, `n`, __trickle_weight))
+GROUP BY `g`, `n`
+HAVING sum(__trickle_weight) <> 0;
 -- expect part_after_1, a view: a part after
 SELECT *
 FROM (
@@ -231,17 +235,42 @@ FROM (
     WHERE `__trickle_k0` = a.k)))
 GROUP BY `__trickle_k0`;
 -- expect part_changes_1, computed once: the change of a part
-SELECT *
+SELECT `k`, `count(b.w)`, CAST(sum(__trickle_weight) AS BIGINT) AS __trickle_weight
 FROM (
-  SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+  SELECT *
   FROM (
-    SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS `__trickle_i1`
+    SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
     FROM (
-      SELECT `__trickle_k0` AS __trickle_i0, __trickle_c0 AS __trickle_i1
+      SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS `__trickle_i1`
       FROM (
-        SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
+        SELECT `__trickle_k0` AS __trickle_i0, __trickle_c0 AS __trickle_i1
         FROM (
-          SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+          SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
+          FROM (
+            SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+            FROM (
+              SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+              FROM (
+                SELECT *
+                FROM `state_1` AS l
+                WHERE EXISTS (
+                  SELECT 1
+                  FROM gains_3 AS d
+                  WHERE d.`__trickle_k0` <=> l.`__trickle_k0`))
+              UNION ALL
+              SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+              FROM gains_3))
+          GROUP BY `__trickle_k0`
+          HAVING sum(__trickle_n) <> 0)
+        WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
+    UNION ALL
+    SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+    FROM (
+      SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS `__trickle_i1`
+      FROM (
+        SELECT `__trickle_k0` AS __trickle_i0, __trickle_c0 AS __trickle_i1
+        FROM (
+          SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
           FROM (
             SELECT `__trickle_k0`, __trickle_n, __trickle_c0
             FROM (
@@ -250,33 +279,12 @@ FROM (
               WHERE EXISTS (
                 SELECT 1
                 FROM gains_3 AS d
-                WHERE d.`__trickle_k0` <=> l.`__trickle_k0`))
-            UNION ALL
-            SELECT `__trickle_k0`, __trickle_n, __trickle_c0
-            FROM gains_3))
-        GROUP BY `__trickle_k0`
-        HAVING sum(__trickle_n) <> 0)
-      WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
-  UNION ALL
-  SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
-  FROM (
-    SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS `__trickle_i1`
-    FROM (
-      SELECT `__trickle_k0` AS __trickle_i0, __trickle_c0 AS __trickle_i1
-      FROM (
-        SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
-        FROM (
-          SELECT `__trickle_k0`, __trickle_n, __trickle_c0
-          FROM (
-            SELECT *
-            FROM `state_1` AS l
-            WHERE EXISTS (
-              SELECT 1
-              FROM gains_3 AS d
-              WHERE d.`__trickle_k0` <=> l.`__trickle_k0`)))
-        GROUP BY `__trickle_k0`
-        HAVING sum(__trickle_n) <> 0)
-      WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))) AS __trickle_q(`k`, `count(b.w)`, __trickle_weight);
+                WHERE d.`__trickle_k0` <=> l.`__trickle_k0`)))
+          GROUP BY `__trickle_k0`
+          HAVING sum(__trickle_n) <> 0)
+        WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))) AS __trickle_q(`k`, `count(b.w)`, __trickle_weight))
+GROUP BY `k`, `count(b.w)`
+HAVING sum(__trickle_weight) <> 0;
 -- expect part_after_1, a view: a part after
 SELECT *
 FROM (
@@ -370,17 +378,42 @@ FROM (
   FROM t_changes AS t)
 GROUP BY `__trickle_k0`;
 -- expect part_changes_1, computed once: the change of a part
-SELECT *
+SELECT `k`, `s`, CAST(sum(__trickle_weight) AS BIGINT) AS __trickle_weight
 FROM (
-  SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+  SELECT *
   FROM (
-    SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS s
+    SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
     FROM (
-      SELECT `__trickle_k0` AS __trickle_i0, CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(20,2)) END AS __trickle_i1
+      SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS s
       FROM (
-        SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0, sum(__trickle_c1) AS __trickle_c1
+        SELECT `__trickle_k0` AS __trickle_i0, CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(20,2)) END AS __trickle_i1
         FROM (
-          SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0, __trickle_c1
+          SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0, sum(__trickle_c1) AS __trickle_c1
+          FROM (
+            SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0, __trickle_c1
+            FROM (
+              SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0, __trickle_c1
+              FROM (
+                SELECT *
+                FROM `state_1` AS l
+                WHERE EXISTS (
+                  SELECT 1
+                  FROM gains_1 AS d
+                  WHERE d.`__trickle_k0` <=> l.`__trickle_k0`))
+              UNION ALL
+              SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0, __trickle_c1
+              FROM gains_1))
+          GROUP BY `__trickle_k0`
+          HAVING sum(__trickle_n) <> 0)
+        WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0 OR __trickle_c1 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true) AND (__trickle_n > 1)))
+    UNION ALL
+    SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+    FROM (
+      SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS s
+      FROM (
+        SELECT `__trickle_k0` AS __trickle_i0, CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(20,2)) END AS __trickle_i1
+        FROM (
+          SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0, sum(__trickle_c1) AS __trickle_c1
           FROM (
             SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0, __trickle_c1
             FROM (
@@ -389,33 +422,12 @@ FROM (
               WHERE EXISTS (
                 SELECT 1
                 FROM gains_1 AS d
-                WHERE d.`__trickle_k0` <=> l.`__trickle_k0`))
-            UNION ALL
-            SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0, __trickle_c1
-            FROM gains_1))
-        GROUP BY `__trickle_k0`
-        HAVING sum(__trickle_n) <> 0)
-      WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0 OR __trickle_c1 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true) AND (__trickle_n > 1)))
-  UNION ALL
-  SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
-  FROM (
-    SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS s
-    FROM (
-      SELECT `__trickle_k0` AS __trickle_i0, CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(20,2)) END AS __trickle_i1
-      FROM (
-        SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0, sum(__trickle_c1) AS __trickle_c1
-        FROM (
-          SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0, __trickle_c1
-          FROM (
-            SELECT *
-            FROM `state_1` AS l
-            WHERE EXISTS (
-              SELECT 1
-              FROM gains_1 AS d
-              WHERE d.`__trickle_k0` <=> l.`__trickle_k0`)))
-        GROUP BY `__trickle_k0`
-        HAVING sum(__trickle_n) <> 0)
-      WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0 OR __trickle_c1 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true) AND (__trickle_n > 1)))) AS __trickle_q(`k`, `s`, __trickle_weight);
+                WHERE d.`__trickle_k0` <=> l.`__trickle_k0`)))
+          GROUP BY `__trickle_k0`
+          HAVING sum(__trickle_n) <> 0)
+        WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0 OR __trickle_c1 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true) AND (__trickle_n > 1)))) AS __trickle_q(`k`, `s`, __trickle_weight))
+GROUP BY `k`, `s`
+HAVING sum(__trickle_weight) <> 0;
 -- expect part_after_1, a view: a part after
 SELECT *
 FROM (
@@ -475,17 +487,42 @@ FROM (
   FROM t_changes AS t)
 GROUP BY `__trickle_k0`;
 -- expect part_changes_1, computed once: the change of a part
-SELECT *
+SELECT `k`, `s`, CAST(sum(__trickle_weight) AS BIGINT) AS __trickle_weight
 FROM (
-  SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+  SELECT *
   FROM (
-    SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS s
+    SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
     FROM (
-      SELECT `__trickle_k0` AS __trickle_i0, CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(20,2)) END AS __trickle_i1
+      SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS s
       FROM (
-        SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0
+        SELECT `__trickle_k0` AS __trickle_i0, CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(20,2)) END AS __trickle_i1
         FROM (
-          SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
+          SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0
+          FROM (
+            SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
+            FROM (
+              SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
+              FROM (
+                SELECT *
+                FROM `state_1` AS l
+                WHERE EXISTS (
+                  SELECT 1
+                  FROM gains_1 AS d
+                  WHERE d.`__trickle_k0` <=> l.`__trickle_k0`))
+              UNION ALL
+              SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
+              FROM gains_1))
+          GROUP BY `__trickle_k0`
+          HAVING sum(__trickle_n) <> 0)
+        WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
+    UNION ALL
+    SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+    FROM (
+      SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS s
+      FROM (
+        SELECT `__trickle_k0` AS __trickle_i0, CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(20,2)) END AS __trickle_i1
+        FROM (
+          SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0
           FROM (
             SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
             FROM (
@@ -494,33 +531,12 @@ FROM (
               WHERE EXISTS (
                 SELECT 1
                 FROM gains_1 AS d
-                WHERE d.`__trickle_k0` <=> l.`__trickle_k0`))
-            UNION ALL
-            SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
-            FROM gains_1))
-        GROUP BY `__trickle_k0`
-        HAVING sum(__trickle_n) <> 0)
-      WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
-  UNION ALL
-  SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
-  FROM (
-    SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS s
-    FROM (
-      SELECT `__trickle_k0` AS __trickle_i0, CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(20,2)) END AS __trickle_i1
-      FROM (
-        SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0
-        FROM (
-          SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
-          FROM (
-            SELECT *
-            FROM `state_1` AS l
-            WHERE EXISTS (
-              SELECT 1
-              FROM gains_1 AS d
-              WHERE d.`__trickle_k0` <=> l.`__trickle_k0`)))
-        GROUP BY `__trickle_k0`
-        HAVING sum(__trickle_n) <> 0)
-      WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))) AS __trickle_q(`k`, `s`, __trickle_weight);
+                WHERE d.`__trickle_k0` <=> l.`__trickle_k0`)))
+          GROUP BY `__trickle_k0`
+          HAVING sum(__trickle_n) <> 0)
+        WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))) AS __trickle_q(`k`, `s`, __trickle_weight))
+GROUP BY `k`, `s`
+HAVING sum(__trickle_weight) <> 0;
 -- expect part_after_1, a view: a part after
 SELECT *
 FROM (
@@ -620,17 +636,42 @@ FROM (
   FROM t_changes AS t)
 GROUP BY `__trickle_k0`;
 -- expect part_changes_1, computed once: the change of a part
-SELECT *
+SELECT `g`, `s`, CAST(sum(__trickle_weight) AS BIGINT) AS __trickle_weight
 FROM (
-  SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+  SELECT *
   FROM (
-    SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS s
+    SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
     FROM (
-      SELECT `__trickle_k0` AS __trickle_i0, CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(20,2)) END AS __trickle_i1
+      SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS s
       FROM (
-        SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0
+        SELECT `__trickle_k0` AS __trickle_i0, CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(20,2)) END AS __trickle_i1
         FROM (
-          SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
+          SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0
+          FROM (
+            SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
+            FROM (
+              SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
+              FROM (
+                SELECT *
+                FROM `state_1` AS l
+                WHERE EXISTS (
+                  SELECT 1
+                  FROM gains_1 AS d
+                  WHERE d.`__trickle_k0` <=> l.`__trickle_k0`))
+              UNION ALL
+              SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
+              FROM gains_1))
+          GROUP BY `__trickle_k0`
+          HAVING sum(__trickle_n) <> 0)
+        WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
+    UNION ALL
+    SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+    FROM (
+      SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS s
+      FROM (
+        SELECT `__trickle_k0` AS __trickle_i0, CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(20,2)) END AS __trickle_i1
+        FROM (
+          SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0
           FROM (
             SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
             FROM (
@@ -639,33 +680,12 @@ FROM (
               WHERE EXISTS (
                 SELECT 1
                 FROM gains_1 AS d
-                WHERE d.`__trickle_k0` <=> l.`__trickle_k0`))
-            UNION ALL
-            SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
-            FROM gains_1))
-        GROUP BY `__trickle_k0`
-        HAVING sum(__trickle_n) <> 0)
-      WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
-  UNION ALL
-  SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
-  FROM (
-    SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS s
-    FROM (
-      SELECT `__trickle_k0` AS __trickle_i0, CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(20,2)) END AS __trickle_i1
-      FROM (
-        SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0
-        FROM (
-          SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
-          FROM (
-            SELECT *
-            FROM `state_1` AS l
-            WHERE EXISTS (
-              SELECT 1
-              FROM gains_1 AS d
-              WHERE d.`__trickle_k0` <=> l.`__trickle_k0`)))
-        GROUP BY `__trickle_k0`
-        HAVING sum(__trickle_n) <> 0)
-      WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))) AS __trickle_q(`g`, `s`, __trickle_weight);
+                WHERE d.`__trickle_k0` <=> l.`__trickle_k0`)))
+          GROUP BY `__trickle_k0`
+          HAVING sum(__trickle_n) <> 0)
+        WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))) AS __trickle_q(`g`, `s`, __trickle_weight))
+GROUP BY `g`, `s`
+HAVING sum(__trickle_weight) <> 0;
 -- expect part_after_1, a view: a part after
 SELECT *
 FROM (
@@ -708,19 +728,46 @@ FROM (
   FROM part_changes_1 AS q)
 GROUP BY __trickle_x0;
 -- expect part_changes_2, computed once: the change of a part
-SELECT *
+SELECT `max(s)`, CAST(sum(__trickle_weight) AS BIGINT) AS __trickle_weight
 FROM (
-  SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+  SELECT *
   FROM (
-    SELECT __trickle_i0 AS `__trickle_i0`
+    SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
     FROM (
-      SELECT __trickle_e0 AS __trickle_i0
+      SELECT __trickle_i0 AS `__trickle_i0`
       FROM (
-        SELECT coalesce(sum(IF(__trickle_n < 0, CAST(raise_error('Kept lines: the rows of a value do not add up') AS BIGINT), __trickle_n)), 0) AS __trickle_n, max(__trickle_x0) AS __trickle_e0
+        SELECT __trickle_e0 AS __trickle_i0
         FROM (
-          SELECT __trickle_x0, sum(__trickle_n) AS __trickle_n
+          SELECT coalesce(sum(IF(__trickle_n < 0, CAST(raise_error('Kept lines: the rows of a value do not add up') AS BIGINT), __trickle_n)), 0) AS __trickle_n, max(__trickle_x0) AS __trickle_e0
           FROM (
-            SELECT __trickle_x0, __trickle_n
+            SELECT __trickle_x0, sum(__trickle_n) AS __trickle_n
+            FROM (
+              SELECT __trickle_x0, __trickle_n
+              FROM (
+                SELECT __trickle_x0, __trickle_n
+                FROM (
+                  SELECT *
+                  FROM `state_2` AS l
+                  WHERE EXISTS (
+                    SELECT 1
+                    FROM gains_2 AS d
+                    WHERE true))
+                UNION ALL
+                SELECT __trickle_x0, __trickle_n
+                FROM gains_2))
+            GROUP BY __trickle_x0
+            HAVING sum(__trickle_n) <> 0))
+        WHERE IF(__trickle_n < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
+    UNION ALL
+    SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+    FROM (
+      SELECT __trickle_i0 AS `__trickle_i0`
+      FROM (
+        SELECT __trickle_e0 AS __trickle_i0
+        FROM (
+          SELECT coalesce(sum(IF(__trickle_n < 0, CAST(raise_error('Kept lines: the rows of a value do not add up') AS BIGINT), __trickle_n)), 0) AS __trickle_n, max(__trickle_x0) AS __trickle_e0
+          FROM (
+            SELECT __trickle_x0, sum(__trickle_n) AS __trickle_n
             FROM (
               SELECT __trickle_x0, __trickle_n
               FROM (
@@ -729,35 +776,12 @@ FROM (
                 WHERE EXISTS (
                   SELECT 1
                   FROM gains_2 AS d
-                  WHERE true))
-              UNION ALL
-              SELECT __trickle_x0, __trickle_n
-              FROM gains_2))
-          GROUP BY __trickle_x0
-          HAVING sum(__trickle_n) <> 0))
-      WHERE IF(__trickle_n < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
-  UNION ALL
-  SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
-  FROM (
-    SELECT __trickle_i0 AS `__trickle_i0`
-    FROM (
-      SELECT __trickle_e0 AS __trickle_i0
-      FROM (
-        SELECT coalesce(sum(IF(__trickle_n < 0, CAST(raise_error('Kept lines: the rows of a value do not add up') AS BIGINT), __trickle_n)), 0) AS __trickle_n, max(__trickle_x0) AS __trickle_e0
-        FROM (
-          SELECT __trickle_x0, sum(__trickle_n) AS __trickle_n
-          FROM (
-            SELECT __trickle_x0, __trickle_n
-            FROM (
-              SELECT *
-              FROM `state_2` AS l
-              WHERE EXISTS (
-                SELECT 1
-                FROM gains_2 AS d
-                WHERE true)))
-          GROUP BY __trickle_x0
-          HAVING sum(__trickle_n) <> 0))
-      WHERE IF(__trickle_n < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))) AS __trickle_q(`max(s)`, __trickle_weight);
+                  WHERE true)))
+            GROUP BY __trickle_x0
+            HAVING sum(__trickle_n) <> 0))
+        WHERE IF(__trickle_n < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))) AS __trickle_q(`max(s)`, __trickle_weight))
+GROUP BY `max(s)`
+HAVING sum(__trickle_weight) <> 0;
 -- expect part_after_2, a view: a part after
 SELECT *
 FROM (
@@ -839,17 +863,42 @@ FROM (
   FROM t_changes AS t)
 GROUP BY `__trickle_k0`;
 -- expect part_changes_1, computed once: the change of a part
-SELECT *
+SELECT `k`, `count(v)`, CAST(sum(__trickle_weight) AS BIGINT) AS __trickle_weight
 FROM (
-  SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+  SELECT *
   FROM (
-    SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS `__trickle_i1`
+    SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
     FROM (
-      SELECT `__trickle_k0` AS __trickle_i0, __trickle_c0 AS __trickle_i1
+      SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS `__trickle_i1`
       FROM (
-        SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
+        SELECT `__trickle_k0` AS __trickle_i0, __trickle_c0 AS __trickle_i1
         FROM (
-          SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+          SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
+          FROM (
+            SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+            FROM (
+              SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+              FROM (
+                SELECT *
+                FROM `state_1` AS l
+                WHERE EXISTS (
+                  SELECT 1
+                  FROM gains_1 AS d
+                  WHERE d.`__trickle_k0` <=> l.`__trickle_k0`))
+              UNION ALL
+              SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+              FROM gains_1))
+          GROUP BY `__trickle_k0`
+          HAVING sum(__trickle_n) <> 0)
+        WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
+    UNION ALL
+    SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+    FROM (
+      SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS `__trickle_i1`
+      FROM (
+        SELECT `__trickle_k0` AS __trickle_i0, __trickle_c0 AS __trickle_i1
+        FROM (
+          SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
           FROM (
             SELECT `__trickle_k0`, __trickle_n, __trickle_c0
             FROM (
@@ -858,33 +907,12 @@ FROM (
               WHERE EXISTS (
                 SELECT 1
                 FROM gains_1 AS d
-                WHERE d.`__trickle_k0` <=> l.`__trickle_k0`))
-            UNION ALL
-            SELECT `__trickle_k0`, __trickle_n, __trickle_c0
-            FROM gains_1))
-        GROUP BY `__trickle_k0`
-        HAVING sum(__trickle_n) <> 0)
-      WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
-  UNION ALL
-  SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
-  FROM (
-    SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS `__trickle_i1`
-    FROM (
-      SELECT `__trickle_k0` AS __trickle_i0, __trickle_c0 AS __trickle_i1
-      FROM (
-        SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
-        FROM (
-          SELECT `__trickle_k0`, __trickle_n, __trickle_c0
-          FROM (
-            SELECT *
-            FROM `state_1` AS l
-            WHERE EXISTS (
-              SELECT 1
-              FROM gains_1 AS d
-              WHERE d.`__trickle_k0` <=> l.`__trickle_k0`)))
-        GROUP BY `__trickle_k0`
-        HAVING sum(__trickle_n) <> 0)
-      WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))) AS __trickle_q(`k`, `count(v)`, __trickle_weight);
+                WHERE d.`__trickle_k0` <=> l.`__trickle_k0`)))
+          GROUP BY `__trickle_k0`
+          HAVING sum(__trickle_n) <> 0)
+        WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))) AS __trickle_q(`k`, `count(v)`, __trickle_weight))
+GROUP BY `k`, `count(v)`
+HAVING sum(__trickle_weight) <> 0;
 -- expect part_after_1, a view: a part after
 SELECT *
 FROM (
@@ -957,17 +985,42 @@ FROM (
   FROM t_changes AS t)
 GROUP BY `__trickle_k0`;
 -- expect part_changes_1, computed once: the change of a part
-SELECT *
+SELECT `k`, CAST(sum(__trickle_weight) AS BIGINT) AS __trickle_weight
 FROM (
-  SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+  SELECT *
   FROM (
-    SELECT __trickle_i0 AS `__trickle_i0`
+    SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
     FROM (
-      SELECT `__trickle_k0` AS __trickle_i0
+      SELECT __trickle_i0 AS `__trickle_i0`
       FROM (
-        SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0
+        SELECT `__trickle_k0` AS __trickle_i0
         FROM (
-          SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
+          SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0
+          FROM (
+            SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
+            FROM (
+              SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
+              FROM (
+                SELECT *
+                FROM `state_1` AS l
+                WHERE EXISTS (
+                  SELECT 1
+                  FROM gains_1 AS d
+                  WHERE d.`__trickle_k0` <=> l.`__trickle_k0`))
+              UNION ALL
+              SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
+              FROM gains_1))
+          GROUP BY `__trickle_k0`
+          HAVING sum(__trickle_n) <> 0)
+        WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true) AND (CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(20,2)) END > 30)))
+    UNION ALL
+    SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+    FROM (
+      SELECT __trickle_i0 AS `__trickle_i0`
+      FROM (
+        SELECT `__trickle_k0` AS __trickle_i0
+        FROM (
+          SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0
           FROM (
             SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
             FROM (
@@ -976,33 +1029,12 @@ FROM (
               WHERE EXISTS (
                 SELECT 1
                 FROM gains_1 AS d
-                WHERE d.`__trickle_k0` <=> l.`__trickle_k0`))
-            UNION ALL
-            SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
-            FROM gains_1))
-        GROUP BY `__trickle_k0`
-        HAVING sum(__trickle_n) <> 0)
-      WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true) AND (CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(20,2)) END > 30)))
-  UNION ALL
-  SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
-  FROM (
-    SELECT __trickle_i0 AS `__trickle_i0`
-    FROM (
-      SELECT `__trickle_k0` AS __trickle_i0
-      FROM (
-        SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0
-        FROM (
-          SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
-          FROM (
-            SELECT *
-            FROM `state_1` AS l
-            WHERE EXISTS (
-              SELECT 1
-              FROM gains_1 AS d
-              WHERE d.`__trickle_k0` <=> l.`__trickle_k0`)))
-        GROUP BY `__trickle_k0`
-        HAVING sum(__trickle_n) <> 0)
-      WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true) AND (CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(20,2)) END > 30)))) AS __trickle_q(`k`, __trickle_weight);
+                WHERE d.`__trickle_k0` <=> l.`__trickle_k0`)))
+          GROUP BY `__trickle_k0`
+          HAVING sum(__trickle_n) <> 0)
+        WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true) AND (CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(20,2)) END > 30)))) AS __trickle_q(`k`, __trickle_weight))
+GROUP BY `k`
+HAVING sum(__trickle_weight) <> 0;
 -- expect part_after_1, a view: a part after
 SELECT *
 FROM (
@@ -1088,17 +1120,42 @@ FROM (
   WHERE (k IS NOT NULL))
 GROUP BY `__trickle_k0`;
 -- expect part_changes_1, computed once: the change of a part
-SELECT *
+SELECT `k`, CAST(sum(__trickle_weight) AS BIGINT) AS __trickle_weight
 FROM (
-  SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+  SELECT *
   FROM (
-    SELECT __trickle_i0 AS `__trickle_i0`
+    SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
     FROM (
-      SELECT `__trickle_k0` AS __trickle_i0
+      SELECT __trickle_i0 AS `__trickle_i0`
       FROM (
-        SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
+        SELECT `__trickle_k0` AS __trickle_i0
         FROM (
-          SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+          SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
+          FROM (
+            SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+            FROM (
+              SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+              FROM (
+                SELECT *
+                FROM `state_1` AS l
+                WHERE EXISTS (
+                  SELECT 1
+                  FROM gains_1 AS d
+                  WHERE d.`__trickle_k0` <=> l.`__trickle_k0`))
+              UNION ALL
+              SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+              FROM gains_1))
+          GROUP BY `__trickle_k0`
+          HAVING sum(__trickle_n) <> 0)
+        WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true) AND (__trickle_n > 1)))
+    UNION ALL
+    SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+    FROM (
+      SELECT __trickle_i0 AS `__trickle_i0`
+      FROM (
+        SELECT `__trickle_k0` AS __trickle_i0
+        FROM (
+          SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
           FROM (
             SELECT `__trickle_k0`, __trickle_n, __trickle_c0
             FROM (
@@ -1107,33 +1164,12 @@ FROM (
               WHERE EXISTS (
                 SELECT 1
                 FROM gains_1 AS d
-                WHERE d.`__trickle_k0` <=> l.`__trickle_k0`))
-            UNION ALL
-            SELECT `__trickle_k0`, __trickle_n, __trickle_c0
-            FROM gains_1))
-        GROUP BY `__trickle_k0`
-        HAVING sum(__trickle_n) <> 0)
-      WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true) AND (__trickle_n > 1)))
-  UNION ALL
-  SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
-  FROM (
-    SELECT __trickle_i0 AS `__trickle_i0`
-    FROM (
-      SELECT `__trickle_k0` AS __trickle_i0
-      FROM (
-        SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
-        FROM (
-          SELECT `__trickle_k0`, __trickle_n, __trickle_c0
-          FROM (
-            SELECT *
-            FROM `state_1` AS l
-            WHERE EXISTS (
-              SELECT 1
-              FROM gains_1 AS d
-              WHERE d.`__trickle_k0` <=> l.`__trickle_k0`)))
-        GROUP BY `__trickle_k0`
-        HAVING sum(__trickle_n) <> 0)
-      WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true) AND (__trickle_n > 1)))) AS __trickle_q(`k`, __trickle_weight);
+                WHERE d.`__trickle_k0` <=> l.`__trickle_k0`)))
+          GROUP BY `__trickle_k0`
+          HAVING sum(__trickle_n) <> 0)
+        WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true) AND (__trickle_n > 1)))) AS __trickle_q(`k`, __trickle_weight))
+GROUP BY `k`
+HAVING sum(__trickle_weight) <> 0;
 -- expect part_after_1, a view: a part after
 SELECT *
 FROM (
@@ -1226,17 +1262,42 @@ FROM (
   FROM t_changes AS t)
 GROUP BY `__trickle_k0`;
 -- expect part_changes_1, computed once: the change of a part
-SELECT *
+SELECT `k`, CAST(sum(__trickle_weight) AS BIGINT) AS __trickle_weight
 FROM (
-  SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+  SELECT *
   FROM (
-    SELECT __trickle_i0 AS `__trickle_i0`
+    SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
     FROM (
-      SELECT `__trickle_k0` AS __trickle_i0
+      SELECT __trickle_i0 AS `__trickle_i0`
       FROM (
-        SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0
+        SELECT `__trickle_k0` AS __trickle_i0
         FROM (
-          SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
+          SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0
+          FROM (
+            SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
+            FROM (
+              SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
+              FROM (
+                SELECT *
+                FROM `state_1` AS l
+                WHERE EXISTS (
+                  SELECT 1
+                  FROM gains_2 AS d
+                  WHERE d.`__trickle_k0` <=> l.`__trickle_k0`))
+              UNION ALL
+              SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
+              FROM gains_2))
+          GROUP BY `__trickle_k0`
+          HAVING sum(__trickle_n) <> 0)
+        WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true) AND (CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(20,2)) END > 30)))
+    UNION ALL
+    SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+    FROM (
+      SELECT __trickle_i0 AS `__trickle_i0`
+      FROM (
+        SELECT `__trickle_k0` AS __trickle_i0
+        FROM (
+          SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0
           FROM (
             SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
             FROM (
@@ -1245,33 +1306,12 @@ FROM (
               WHERE EXISTS (
                 SELECT 1
                 FROM gains_2 AS d
-                WHERE d.`__trickle_k0` <=> l.`__trickle_k0`))
-            UNION ALL
-            SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
-            FROM gains_2))
-        GROUP BY `__trickle_k0`
-        HAVING sum(__trickle_n) <> 0)
-      WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true) AND (CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(20,2)) END > 30)))
-  UNION ALL
-  SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
-  FROM (
-    SELECT __trickle_i0 AS `__trickle_i0`
-    FROM (
-      SELECT `__trickle_k0` AS __trickle_i0
-      FROM (
-        SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0
-        FROM (
-          SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
-          FROM (
-            SELECT *
-            FROM `state_1` AS l
-            WHERE EXISTS (
-              SELECT 1
-              FROM gains_2 AS d
-              WHERE d.`__trickle_k0` <=> l.`__trickle_k0`)))
-        GROUP BY `__trickle_k0`
-        HAVING sum(__trickle_n) <> 0)
-      WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true) AND (CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(20,2)) END > 30)))) AS __trickle_q(`k`, __trickle_weight);
+                WHERE d.`__trickle_k0` <=> l.`__trickle_k0`)))
+          GROUP BY `__trickle_k0`
+          HAVING sum(__trickle_n) <> 0)
+        WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true) AND (CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(20,2)) END > 30)))) AS __trickle_q(`k`, __trickle_weight))
+GROUP BY `k`
+HAVING sum(__trickle_weight) <> 0;
 -- expect part_after_1, a view: a part after
 SELECT *
 FROM (
@@ -1391,17 +1431,40 @@ FROM (
   FROM t_changes AS t)
 HAVING count(*) > 0;
 -- expect part_changes_1, computed once: the change of a part
-SELECT *
+SELECT `sum(v)`, CAST(sum(__trickle_weight) AS BIGINT) AS __trickle_weight
 FROM (
-  SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+  SELECT *
   FROM (
-    SELECT __trickle_i0 AS `__trickle_i0`
+    SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
     FROM (
-      SELECT CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(20,2)) END AS __trickle_i0
+      SELECT __trickle_i0 AS `__trickle_i0`
       FROM (
-        SELECT sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0
+        SELECT CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(20,2)) END AS __trickle_i0
         FROM (
-          SELECT __trickle_n, __trickle_c0, __trickle_s0
+          SELECT sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0
+          FROM (
+            SELECT __trickle_n, __trickle_c0, __trickle_s0
+            FROM (
+              SELECT __trickle_n, __trickle_c0, __trickle_s0
+              FROM (
+                SELECT *
+                FROM `state_1` AS l
+                WHERE EXISTS (
+                  SELECT 1
+                  FROM gains_1 AS d
+                  WHERE true))
+              UNION ALL
+              SELECT __trickle_n, __trickle_c0, __trickle_s0
+              FROM gains_1)))
+        WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
+    UNION ALL
+    SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+    FROM (
+      SELECT __trickle_i0 AS `__trickle_i0`
+      FROM (
+        SELECT CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(20,2)) END AS __trickle_i0
+        FROM (
+          SELECT sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0
           FROM (
             SELECT __trickle_n, __trickle_c0, __trickle_s0
             FROM (
@@ -1410,29 +1473,10 @@ FROM (
               WHERE EXISTS (
                 SELECT 1
                 FROM gains_1 AS d
-                WHERE true))
-            UNION ALL
-            SELECT __trickle_n, __trickle_c0, __trickle_s0
-            FROM gains_1)))
-      WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
-  UNION ALL
-  SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
-  FROM (
-    SELECT __trickle_i0 AS `__trickle_i0`
-    FROM (
-      SELECT CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(20,2)) END AS __trickle_i0
-      FROM (
-        SELECT sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0
-        FROM (
-          SELECT __trickle_n, __trickle_c0, __trickle_s0
-          FROM (
-            SELECT *
-            FROM `state_1` AS l
-            WHERE EXISTS (
-              SELECT 1
-              FROM gains_1 AS d
-              WHERE true))))
-      WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))) AS __trickle_q(`sum(v)`, __trickle_weight);
+                WHERE true))))
+        WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))) AS __trickle_q(`sum(v)`, __trickle_weight))
+GROUP BY `sum(v)`
+HAVING sum(__trickle_weight) <> 0;
 -- expect part_after_1, a view: a part after
 SELECT *
 FROM (
@@ -1506,17 +1550,42 @@ FROM (
   FROM t_changes AS t)
 GROUP BY `__trickle_k0`;
 -- expect part_changes_1, computed once: the change of a part
-SELECT *
+SELECT `g`, `s`, `n`, CAST(sum(__trickle_weight) AS BIGINT) AS __trickle_weight
 FROM (
-  SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+  SELECT *
   FROM (
-    SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS s, __trickle_i2 AS n
+    SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
     FROM (
-      SELECT `__trickle_k0` AS __trickle_i0, CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(20,2)) END AS __trickle_i1, __trickle_n AS __trickle_i2
+      SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS s, __trickle_i2 AS n
       FROM (
-        SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0, sum(__trickle_c1) AS __trickle_c1
+        SELECT `__trickle_k0` AS __trickle_i0, CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(20,2)) END AS __trickle_i1, __trickle_n AS __trickle_i2
         FROM (
-          SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0, __trickle_c1
+          SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0, sum(__trickle_c1) AS __trickle_c1
+          FROM (
+            SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0, __trickle_c1
+            FROM (
+              SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0, __trickle_c1
+              FROM (
+                SELECT *
+                FROM `state_0` AS l
+                WHERE EXISTS (
+                  SELECT 1
+                  FROM gains_1 AS d
+                  WHERE d.`__trickle_k0` <=> l.`__trickle_k0`))
+              UNION ALL
+              SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0, __trickle_c1
+              FROM gains_1))
+          GROUP BY `__trickle_k0`
+          HAVING sum(__trickle_n) <> 0)
+        WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0 OR __trickle_c1 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
+    UNION ALL
+    SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+    FROM (
+      SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS s, __trickle_i2 AS n
+      FROM (
+        SELECT `__trickle_k0` AS __trickle_i0, CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(20,2)) END AS __trickle_i1, __trickle_n AS __trickle_i2
+        FROM (
+          SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0, sum(__trickle_c1) AS __trickle_c1
           FROM (
             SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0, __trickle_c1
             FROM (
@@ -1525,33 +1594,12 @@ FROM (
               WHERE EXISTS (
                 SELECT 1
                 FROM gains_1 AS d
-                WHERE d.`__trickle_k0` <=> l.`__trickle_k0`))
-            UNION ALL
-            SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0, __trickle_c1
-            FROM gains_1))
-        GROUP BY `__trickle_k0`
-        HAVING sum(__trickle_n) <> 0)
-      WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0 OR __trickle_c1 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
-  UNION ALL
-  SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
-  FROM (
-    SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS s, __trickle_i2 AS n
-    FROM (
-      SELECT `__trickle_k0` AS __trickle_i0, CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(20,2)) END AS __trickle_i1, __trickle_n AS __trickle_i2
-      FROM (
-        SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0, sum(__trickle_c1) AS __trickle_c1
-        FROM (
-          SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0, __trickle_c1
-          FROM (
-            SELECT *
-            FROM `state_0` AS l
-            WHERE EXISTS (
-              SELECT 1
-              FROM gains_1 AS d
-              WHERE d.`__trickle_k0` <=> l.`__trickle_k0`)))
-        GROUP BY `__trickle_k0`
-        HAVING sum(__trickle_n) <> 0)
-      WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0 OR __trickle_c1 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))) AS __trickle_q(`g`, `s`, `n`, __trickle_weight);
+                WHERE d.`__trickle_k0` <=> l.`__trickle_k0`)))
+          GROUP BY `__trickle_k0`
+          HAVING sum(__trickle_n) <> 0)
+        WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0 OR __trickle_c1 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))) AS __trickle_q(`g`, `s`, `n`, __trickle_weight))
+GROUP BY `g`, `s`, `n`
+HAVING sum(__trickle_weight) <> 0;
 -- expect part_after_1, a view: a part after
 SELECT *
 FROM (
@@ -1643,17 +1691,42 @@ FROM (
   FROM t_before AS t JOIN u_changes AS u ON t.k = u.k)
 GROUP BY `__trickle_k0`, `__trickle_k1`;
 -- expect part_changes_1, computed once: the change of a part
-SELECT *
+SELECT `k`, `w`, `s`, CAST(sum(__trickle_weight) AS BIGINT) AS __trickle_weight
 FROM (
-  SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+  SELECT *
   FROM (
-    SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS `__trickle_i1`, __trickle_i2 AS s
+    SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
     FROM (
-      SELECT `__trickle_k0` AS __trickle_i0, `__trickle_k1` AS __trickle_i1, CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(20,2)) END AS __trickle_i2
+      SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS `__trickle_i1`, __trickle_i2 AS s
       FROM (
-        SELECT `__trickle_k0`, `__trickle_k1`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0
+        SELECT `__trickle_k0` AS __trickle_i0, `__trickle_k1` AS __trickle_i1, CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(20,2)) END AS __trickle_i2
         FROM (
-          SELECT `__trickle_k0`, `__trickle_k1`, __trickle_n, __trickle_c0, __trickle_s0
+          SELECT `__trickle_k0`, `__trickle_k1`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0
+          FROM (
+            SELECT `__trickle_k0`, `__trickle_k1`, __trickle_n, __trickle_c0, __trickle_s0
+            FROM (
+              SELECT `__trickle_k0`, `__trickle_k1`, __trickle_n, __trickle_c0, __trickle_s0
+              FROM (
+                SELECT *
+                FROM `state_0` AS l
+                WHERE EXISTS (
+                  SELECT 1
+                  FROM gains_1 AS d
+                  WHERE d.`__trickle_k0` <=> l.`__trickle_k0` AND d.`__trickle_k1` <=> l.`__trickle_k1`))
+              UNION ALL
+              SELECT `__trickle_k0`, `__trickle_k1`, __trickle_n, __trickle_c0, __trickle_s0
+              FROM gains_1))
+          GROUP BY `__trickle_k0`, `__trickle_k1`
+          HAVING sum(__trickle_n) <> 0)
+        WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
+    UNION ALL
+    SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+    FROM (
+      SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS `__trickle_i1`, __trickle_i2 AS s
+      FROM (
+        SELECT `__trickle_k0` AS __trickle_i0, `__trickle_k1` AS __trickle_i1, CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(20,2)) END AS __trickle_i2
+        FROM (
+          SELECT `__trickle_k0`, `__trickle_k1`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0
           FROM (
             SELECT `__trickle_k0`, `__trickle_k1`, __trickle_n, __trickle_c0, __trickle_s0
             FROM (
@@ -1662,33 +1735,12 @@ FROM (
               WHERE EXISTS (
                 SELECT 1
                 FROM gains_1 AS d
-                WHERE d.`__trickle_k0` <=> l.`__trickle_k0` AND d.`__trickle_k1` <=> l.`__trickle_k1`))
-            UNION ALL
-            SELECT `__trickle_k0`, `__trickle_k1`, __trickle_n, __trickle_c0, __trickle_s0
-            FROM gains_1))
-        GROUP BY `__trickle_k0`, `__trickle_k1`
-        HAVING sum(__trickle_n) <> 0)
-      WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
-  UNION ALL
-  SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
-  FROM (
-    SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS `__trickle_i1`, __trickle_i2 AS s
-    FROM (
-      SELECT `__trickle_k0` AS __trickle_i0, `__trickle_k1` AS __trickle_i1, CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(20,2)) END AS __trickle_i2
-      FROM (
-        SELECT `__trickle_k0`, `__trickle_k1`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0
-        FROM (
-          SELECT `__trickle_k0`, `__trickle_k1`, __trickle_n, __trickle_c0, __trickle_s0
-          FROM (
-            SELECT *
-            FROM `state_0` AS l
-            WHERE EXISTS (
-              SELECT 1
-              FROM gains_1 AS d
-              WHERE d.`__trickle_k0` <=> l.`__trickle_k0` AND d.`__trickle_k1` <=> l.`__trickle_k1`)))
-        GROUP BY `__trickle_k0`, `__trickle_k1`
-        HAVING sum(__trickle_n) <> 0)
-      WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))) AS __trickle_q(`k`, `w`, `s`, __trickle_weight);
+                WHERE d.`__trickle_k0` <=> l.`__trickle_k0` AND d.`__trickle_k1` <=> l.`__trickle_k1`)))
+          GROUP BY `__trickle_k0`, `__trickle_k1`
+          HAVING sum(__trickle_n) <> 0)
+        WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))) AS __trickle_q(`k`, `w`, `s`, __trickle_weight))
+GROUP BY `k`, `w`, `s`
+HAVING sum(__trickle_weight) <> 0;
 -- expect part_after_1, a view: a part after
 SELECT *
 FROM (
@@ -1836,17 +1888,42 @@ FROM (
   FROM t_changes AS t)
 GROUP BY `__trickle_k0`, `__trickle_k1`;
 -- expect part_changes_1, computed once: the change of a part
-SELECT *
+SELECT `g`, `k`, `n`, CAST(sum(__trickle_weight) AS BIGINT) AS __trickle_weight
 FROM (
-  SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+  SELECT *
   FROM (
-    SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS `__trickle_i1`, __trickle_i2 AS n
+    SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
     FROM (
-      SELECT `__trickle_k0` AS __trickle_i0, `__trickle_k1` AS __trickle_i1, __trickle_n AS __trickle_i2
+      SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS `__trickle_i1`, __trickle_i2 AS n
       FROM (
-        SELECT `__trickle_k0`, `__trickle_k1`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
+        SELECT `__trickle_k0` AS __trickle_i0, `__trickle_k1` AS __trickle_i1, __trickle_n AS __trickle_i2
         FROM (
-          SELECT `__trickle_k0`, `__trickle_k1`, __trickle_n, __trickle_c0
+          SELECT `__trickle_k0`, `__trickle_k1`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
+          FROM (
+            SELECT `__trickle_k0`, `__trickle_k1`, __trickle_n, __trickle_c0
+            FROM (
+              SELECT `__trickle_k0`, `__trickle_k1`, __trickle_n, __trickle_c0
+              FROM (
+                SELECT *
+                FROM `state_2` AS l
+                WHERE EXISTS (
+                  SELECT 1
+                  FROM gains_2 AS d
+                  WHERE d.`__trickle_k0` <=> l.`__trickle_k0` AND d.`__trickle_k1` <=> l.`__trickle_k1`))
+              UNION ALL
+              SELECT `__trickle_k0`, `__trickle_k1`, __trickle_n, __trickle_c0
+              FROM gains_2))
+          GROUP BY `__trickle_k0`, `__trickle_k1`
+          HAVING sum(__trickle_n) <> 0)
+        WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
+    UNION ALL
+    SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+    FROM (
+      SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS `__trickle_i1`, __trickle_i2 AS n
+      FROM (
+        SELECT `__trickle_k0` AS __trickle_i0, `__trickle_k1` AS __trickle_i1, __trickle_n AS __trickle_i2
+        FROM (
+          SELECT `__trickle_k0`, `__trickle_k1`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
           FROM (
             SELECT `__trickle_k0`, `__trickle_k1`, __trickle_n, __trickle_c0
             FROM (
@@ -1855,33 +1932,12 @@ FROM (
               WHERE EXISTS (
                 SELECT 1
                 FROM gains_2 AS d
-                WHERE d.`__trickle_k0` <=> l.`__trickle_k0` AND d.`__trickle_k1` <=> l.`__trickle_k1`))
-            UNION ALL
-            SELECT `__trickle_k0`, `__trickle_k1`, __trickle_n, __trickle_c0
-            FROM gains_2))
-        GROUP BY `__trickle_k0`, `__trickle_k1`
-        HAVING sum(__trickle_n) <> 0)
-      WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
-  UNION ALL
-  SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
-  FROM (
-    SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS `__trickle_i1`, __trickle_i2 AS n
-    FROM (
-      SELECT `__trickle_k0` AS __trickle_i0, `__trickle_k1` AS __trickle_i1, __trickle_n AS __trickle_i2
-      FROM (
-        SELECT `__trickle_k0`, `__trickle_k1`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
-        FROM (
-          SELECT `__trickle_k0`, `__trickle_k1`, __trickle_n, __trickle_c0
-          FROM (
-            SELECT *
-            FROM `state_2` AS l
-            WHERE EXISTS (
-              SELECT 1
-              FROM gains_2 AS d
-              WHERE d.`__trickle_k0` <=> l.`__trickle_k0` AND d.`__trickle_k1` <=> l.`__trickle_k1`)))
-        GROUP BY `__trickle_k0`, `__trickle_k1`
-        HAVING sum(__trickle_n) <> 0)
-      WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))) AS __trickle_q(`g`, `k`, `n`, __trickle_weight);
+                WHERE d.`__trickle_k0` <=> l.`__trickle_k0` AND d.`__trickle_k1` <=> l.`__trickle_k1`)))
+          GROUP BY `__trickle_k0`, `__trickle_k1`
+          HAVING sum(__trickle_n) <> 0)
+        WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))) AS __trickle_q(`g`, `k`, `n`, __trickle_weight))
+GROUP BY `g`, `k`, `n`
+HAVING sum(__trickle_weight) <> 0;
 -- expect part_after_1, a view: a part after
 SELECT *
 FROM (
@@ -1924,17 +1980,42 @@ FROM (
   FROM part_changes_1 AS p)
 GROUP BY `__trickle_k0`;
 -- expect part_changes_2, computed once: the change of a part
-SELECT *
+SELECT `n`, `m`, CAST(sum(__trickle_weight) AS BIGINT) AS __trickle_weight
 FROM (
-  SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+  SELECT *
   FROM (
-    SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS m
+    SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
     FROM (
-      SELECT `__trickle_k0` AS __trickle_i0, __trickle_n AS __trickle_i1
+      SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS m
       FROM (
-        SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
+        SELECT `__trickle_k0` AS __trickle_i0, __trickle_n AS __trickle_i1
         FROM (
-          SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+          SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
+          FROM (
+            SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+            FROM (
+              SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+              FROM (
+                SELECT *
+                FROM `state_1` AS l
+                WHERE EXISTS (
+                  SELECT 1
+                  FROM gains_3 AS d
+                  WHERE d.`__trickle_k0` <=> l.`__trickle_k0`))
+              UNION ALL
+              SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+              FROM gains_3))
+          GROUP BY `__trickle_k0`
+          HAVING sum(__trickle_n) <> 0)
+        WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
+    UNION ALL
+    SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+    FROM (
+      SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS m
+      FROM (
+        SELECT `__trickle_k0` AS __trickle_i0, __trickle_n AS __trickle_i1
+        FROM (
+          SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
           FROM (
             SELECT `__trickle_k0`, __trickle_n, __trickle_c0
             FROM (
@@ -1943,33 +2024,12 @@ FROM (
               WHERE EXISTS (
                 SELECT 1
                 FROM gains_3 AS d
-                WHERE d.`__trickle_k0` <=> l.`__trickle_k0`))
-            UNION ALL
-            SELECT `__trickle_k0`, __trickle_n, __trickle_c0
-            FROM gains_3))
-        GROUP BY `__trickle_k0`
-        HAVING sum(__trickle_n) <> 0)
-      WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
-  UNION ALL
-  SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
-  FROM (
-    SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS m
-    FROM (
-      SELECT `__trickle_k0` AS __trickle_i0, __trickle_n AS __trickle_i1
-      FROM (
-        SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
-        FROM (
-          SELECT `__trickle_k0`, __trickle_n, __trickle_c0
-          FROM (
-            SELECT *
-            FROM `state_1` AS l
-            WHERE EXISTS (
-              SELECT 1
-              FROM gains_3 AS d
-              WHERE d.`__trickle_k0` <=> l.`__trickle_k0`)))
-        GROUP BY `__trickle_k0`
-        HAVING sum(__trickle_n) <> 0)
-      WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))) AS __trickle_q(`n`, `m`, __trickle_weight);
+                WHERE d.`__trickle_k0` <=> l.`__trickle_k0`)))
+          GROUP BY `__trickle_k0`
+          HAVING sum(__trickle_n) <> 0)
+        WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))) AS __trickle_q(`n`, `m`, __trickle_weight))
+GROUP BY `n`, `m`
+HAVING sum(__trickle_weight) <> 0;
 -- expect part_after_2, a view: a part after
 SELECT *
 FROM (
@@ -2063,19 +2123,47 @@ FROM (
   FROM t_changes AS t)
 GROUP BY `__trickle_k0`, `__trickle_k1`, __trickle_x0;
 -- expect part_changes_1, computed once: the change of a part
-SELECT *
+SELECT `g`, `k`, `m`, CAST(sum(__trickle_weight) AS BIGINT) AS __trickle_weight
 FROM (
-  SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+  SELECT *
   FROM (
-    SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS `__trickle_i1`, __trickle_i2 AS m
+    SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
     FROM (
-      SELECT `__trickle_k0` AS __trickle_i0, `__trickle_k1` AS __trickle_i1, __trickle_e0 AS __trickle_i2
+      SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS `__trickle_i1`, __trickle_i2 AS m
       FROM (
-        SELECT `__trickle_k0`, `__trickle_k1`, coalesce(sum(IF(__trickle_n < 0, CAST(raise_error('Kept lines: the rows of a value do not add up') AS BIGINT), __trickle_n)), 0) AS __trickle_n, min(__trickle_x0) AS __trickle_e0
+        SELECT `__trickle_k0` AS __trickle_i0, `__trickle_k1` AS __trickle_i1, __trickle_e0 AS __trickle_i2
         FROM (
-          SELECT `__trickle_k0`, `__trickle_k1`, __trickle_x0, sum(__trickle_n) AS __trickle_n
+          SELECT `__trickle_k0`, `__trickle_k1`, coalesce(sum(IF(__trickle_n < 0, CAST(raise_error('Kept lines: the rows of a value do not add up') AS BIGINT), __trickle_n)), 0) AS __trickle_n, min(__trickle_x0) AS __trickle_e0
           FROM (
-            SELECT `__trickle_k0`, `__trickle_k1`, __trickle_x0, __trickle_n
+            SELECT `__trickle_k0`, `__trickle_k1`, __trickle_x0, sum(__trickle_n) AS __trickle_n
+            FROM (
+              SELECT `__trickle_k0`, `__trickle_k1`, __trickle_x0, __trickle_n
+              FROM (
+                SELECT `__trickle_k0`, `__trickle_k1`, __trickle_x0, __trickle_n
+                FROM (
+                  SELECT *
+                  FROM `state_1` AS l
+                  WHERE EXISTS (
+                    SELECT 1
+                    FROM gains_1 AS d
+                    WHERE d.`__trickle_k0` <=> l.`__trickle_k0` AND d.`__trickle_k1` <=> l.`__trickle_k1`))
+                UNION ALL
+                SELECT `__trickle_k0`, `__trickle_k1`, __trickle_x0, __trickle_n
+                FROM gains_1))
+            GROUP BY `__trickle_k0`, `__trickle_k1`, __trickle_x0
+            HAVING sum(__trickle_n) <> 0)
+          GROUP BY `__trickle_k0`, `__trickle_k1`)
+        WHERE IF(__trickle_n < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
+    UNION ALL
+    SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+    FROM (
+      SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS `__trickle_i1`, __trickle_i2 AS m
+      FROM (
+        SELECT `__trickle_k0` AS __trickle_i0, `__trickle_k1` AS __trickle_i1, __trickle_e0 AS __trickle_i2
+        FROM (
+          SELECT `__trickle_k0`, `__trickle_k1`, coalesce(sum(IF(__trickle_n < 0, CAST(raise_error('Kept lines: the rows of a value do not add up') AS BIGINT), __trickle_n)), 0) AS __trickle_n, min(__trickle_x0) AS __trickle_e0
+          FROM (
+            SELECT `__trickle_k0`, `__trickle_k1`, __trickle_x0, sum(__trickle_n) AS __trickle_n
             FROM (
               SELECT `__trickle_k0`, `__trickle_k1`, __trickle_x0, __trickle_n
               FROM (
@@ -2084,37 +2172,13 @@ FROM (
                 WHERE EXISTS (
                   SELECT 1
                   FROM gains_1 AS d
-                  WHERE d.`__trickle_k0` <=> l.`__trickle_k0` AND d.`__trickle_k1` <=> l.`__trickle_k1`))
-              UNION ALL
-              SELECT `__trickle_k0`, `__trickle_k1`, __trickle_x0, __trickle_n
-              FROM gains_1))
-          GROUP BY `__trickle_k0`, `__trickle_k1`, __trickle_x0
-          HAVING sum(__trickle_n) <> 0)
-        GROUP BY `__trickle_k0`, `__trickle_k1`)
-      WHERE IF(__trickle_n < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
-  UNION ALL
-  SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
-  FROM (
-    SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS `__trickle_i1`, __trickle_i2 AS m
-    FROM (
-      SELECT `__trickle_k0` AS __trickle_i0, `__trickle_k1` AS __trickle_i1, __trickle_e0 AS __trickle_i2
-      FROM (
-        SELECT `__trickle_k0`, `__trickle_k1`, coalesce(sum(IF(__trickle_n < 0, CAST(raise_error('Kept lines: the rows of a value do not add up') AS BIGINT), __trickle_n)), 0) AS __trickle_n, min(__trickle_x0) AS __trickle_e0
-        FROM (
-          SELECT `__trickle_k0`, `__trickle_k1`, __trickle_x0, sum(__trickle_n) AS __trickle_n
-          FROM (
-            SELECT `__trickle_k0`, `__trickle_k1`, __trickle_x0, __trickle_n
-            FROM (
-              SELECT *
-              FROM `state_1` AS l
-              WHERE EXISTS (
-                SELECT 1
-                FROM gains_1 AS d
-                WHERE d.`__trickle_k0` <=> l.`__trickle_k0` AND d.`__trickle_k1` <=> l.`__trickle_k1`)))
-          GROUP BY `__trickle_k0`, `__trickle_k1`, __trickle_x0
-          HAVING sum(__trickle_n) <> 0)
-        GROUP BY `__trickle_k0`, `__trickle_k1`)
-      WHERE IF(__trickle_n < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))) AS __trickle_q(`g`, `k`, `m`, __trickle_weight);
+                  WHERE d.`__trickle_k0` <=> l.`__trickle_k0` AND d.`__trickle_k1` <=> l.`__trickle_k1`)))
+            GROUP BY `__trickle_k0`, `__trickle_k1`, __trickle_x0
+            HAVING sum(__trickle_n) <> 0)
+          GROUP BY `__trickle_k0`, `__trickle_k1`)
+        WHERE IF(__trickle_n < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))) AS __trickle_q(`g`, `k`, `m`, __trickle_weight))
+GROUP BY `g`, `k`, `m`
+HAVING sum(__trickle_weight) <> 0;
 -- expect part_after_1, a view: a part after
 SELECT *
 FROM (
@@ -2190,19 +2254,47 @@ FROM (
   FROM t_changes AS t)
 GROUP BY `__trickle_k0`, __trickle_x0;
 -- expect part_changes_1, computed once: the change of a part
-SELECT *
+SELECT `k`, `n`, CAST(sum(__trickle_weight) AS BIGINT) AS __trickle_weight
 FROM (
-  SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+  SELECT *
   FROM (
-    SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS n
+    SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
     FROM (
-      SELECT `__trickle_k0` AS __trickle_i0, __trickle_e0 AS __trickle_i1
+      SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS n
       FROM (
-        SELECT `__trickle_k0`, coalesce(sum(IF(__trickle_n < 0, CAST(raise_error('Kept lines: the rows of a value do not add up') AS BIGINT), __trickle_n)), 0) AS __trickle_n, count(DISTINCT __trickle_x0) AS __trickle_e0
+        SELECT `__trickle_k0` AS __trickle_i0, __trickle_e0 AS __trickle_i1
         FROM (
-          SELECT `__trickle_k0`, __trickle_x0, sum(__trickle_n) AS __trickle_n
+          SELECT `__trickle_k0`, coalesce(sum(IF(__trickle_n < 0, CAST(raise_error('Kept lines: the rows of a value do not add up') AS BIGINT), __trickle_n)), 0) AS __trickle_n, count(DISTINCT __trickle_x0) AS __trickle_e0
           FROM (
-            SELECT `__trickle_k0`, __trickle_x0, __trickle_n
+            SELECT `__trickle_k0`, __trickle_x0, sum(__trickle_n) AS __trickle_n
+            FROM (
+              SELECT `__trickle_k0`, __trickle_x0, __trickle_n
+              FROM (
+                SELECT `__trickle_k0`, __trickle_x0, __trickle_n
+                FROM (
+                  SELECT *
+                  FROM `state_1` AS l
+                  WHERE EXISTS (
+                    SELECT 1
+                    FROM gains_2 AS d
+                    WHERE d.`__trickle_k0` <=> l.`__trickle_k0`))
+                UNION ALL
+                SELECT `__trickle_k0`, __trickle_x0, __trickle_n
+                FROM gains_2))
+            GROUP BY `__trickle_k0`, __trickle_x0
+            HAVING sum(__trickle_n) <> 0)
+          GROUP BY `__trickle_k0`)
+        WHERE IF(__trickle_n < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
+    UNION ALL
+    SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+    FROM (
+      SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS n
+      FROM (
+        SELECT `__trickle_k0` AS __trickle_i0, __trickle_e0 AS __trickle_i1
+        FROM (
+          SELECT `__trickle_k0`, coalesce(sum(IF(__trickle_n < 0, CAST(raise_error('Kept lines: the rows of a value do not add up') AS BIGINT), __trickle_n)), 0) AS __trickle_n, count(DISTINCT __trickle_x0) AS __trickle_e0
+          FROM (
+            SELECT `__trickle_k0`, __trickle_x0, sum(__trickle_n) AS __trickle_n
             FROM (
               SELECT `__trickle_k0`, __trickle_x0, __trickle_n
               FROM (
@@ -2211,37 +2303,13 @@ FROM (
                 WHERE EXISTS (
                   SELECT 1
                   FROM gains_2 AS d
-                  WHERE d.`__trickle_k0` <=> l.`__trickle_k0`))
-              UNION ALL
-              SELECT `__trickle_k0`, __trickle_x0, __trickle_n
-              FROM gains_2))
-          GROUP BY `__trickle_k0`, __trickle_x0
-          HAVING sum(__trickle_n) <> 0)
-        GROUP BY `__trickle_k0`)
-      WHERE IF(__trickle_n < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
-  UNION ALL
-  SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
-  FROM (
-    SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS n
-    FROM (
-      SELECT `__trickle_k0` AS __trickle_i0, __trickle_e0 AS __trickle_i1
-      FROM (
-        SELECT `__trickle_k0`, coalesce(sum(IF(__trickle_n < 0, CAST(raise_error('Kept lines: the rows of a value do not add up') AS BIGINT), __trickle_n)), 0) AS __trickle_n, count(DISTINCT __trickle_x0) AS __trickle_e0
-        FROM (
-          SELECT `__trickle_k0`, __trickle_x0, sum(__trickle_n) AS __trickle_n
-          FROM (
-            SELECT `__trickle_k0`, __trickle_x0, __trickle_n
-            FROM (
-              SELECT *
-              FROM `state_1` AS l
-              WHERE EXISTS (
-                SELECT 1
-                FROM gains_2 AS d
-                WHERE d.`__trickle_k0` <=> l.`__trickle_k0`)))
-          GROUP BY `__trickle_k0`, __trickle_x0
-          HAVING sum(__trickle_n) <> 0)
-        GROUP BY `__trickle_k0`)
-      WHERE IF(__trickle_n < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))) AS __trickle_q(`k`, `n`, __trickle_weight);
+                  WHERE d.`__trickle_k0` <=> l.`__trickle_k0`)))
+            GROUP BY `__trickle_k0`, __trickle_x0
+            HAVING sum(__trickle_n) <> 0)
+          GROUP BY `__trickle_k0`)
+        WHERE IF(__trickle_n < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))) AS __trickle_q(`k`, `n`, __trickle_weight))
+GROUP BY `k`, `n`
+HAVING sum(__trickle_weight) <> 0;
 -- expect part_after_1, a view: a part after
 SELECT *
 FROM (
@@ -2397,19 +2465,46 @@ FROM (
   FROM b_changes AS b)
 GROUP BY __trickle_x0;
 -- expect part_changes_1, computed once: the change of a part
-SELECT *
+SELECT `max(k)`, CAST(sum(__trickle_weight) AS BIGINT) AS __trickle_weight
 FROM (
-  SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+  SELECT *
   FROM (
-    SELECT __trickle_i0 AS `__trickle_i0`
+    SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
     FROM (
-      SELECT __trickle_e0 AS __trickle_i0
+      SELECT __trickle_i0 AS `__trickle_i0`
       FROM (
-        SELECT coalesce(sum(IF(__trickle_n < 0, CAST(raise_error('Kept lines: the rows of a value do not add up') AS BIGINT), __trickle_n)), 0) AS __trickle_n, max(__trickle_x0) AS __trickle_e0
+        SELECT __trickle_e0 AS __trickle_i0
         FROM (
-          SELECT __trickle_x0, sum(__trickle_n) AS __trickle_n
+          SELECT coalesce(sum(IF(__trickle_n < 0, CAST(raise_error('Kept lines: the rows of a value do not add up') AS BIGINT), __trickle_n)), 0) AS __trickle_n, max(__trickle_x0) AS __trickle_e0
           FROM (
-            SELECT __trickle_x0, __trickle_n
+            SELECT __trickle_x0, sum(__trickle_n) AS __trickle_n
+            FROM (
+              SELECT __trickle_x0, __trickle_n
+              FROM (
+                SELECT __trickle_x0, __trickle_n
+                FROM (
+                  SELECT *
+                  FROM `state_1` AS l
+                  WHERE EXISTS (
+                    SELECT 1
+                    FROM gains_1 AS d
+                    WHERE true))
+                UNION ALL
+                SELECT __trickle_x0, __trickle_n
+                FROM gains_1))
+            GROUP BY __trickle_x0
+            HAVING sum(__trickle_n) <> 0))
+        WHERE IF(__trickle_n < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
+    UNION ALL
+    SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+    FROM (
+      SELECT __trickle_i0 AS `__trickle_i0`
+      FROM (
+        SELECT __trickle_e0 AS __trickle_i0
+        FROM (
+          SELECT coalesce(sum(IF(__trickle_n < 0, CAST(raise_error('Kept lines: the rows of a value do not add up') AS BIGINT), __trickle_n)), 0) AS __trickle_n, max(__trickle_x0) AS __trickle_e0
+          FROM (
+            SELECT __trickle_x0, sum(__trickle_n) AS __trickle_n
             FROM (
               SELECT __trickle_x0, __trickle_n
               FROM (
@@ -2418,35 +2513,12 @@ FROM (
                 WHERE EXISTS (
                   SELECT 1
                   FROM gains_1 AS d
-                  WHERE true))
-              UNION ALL
-              SELECT __trickle_x0, __trickle_n
-              FROM gains_1))
-          GROUP BY __trickle_x0
-          HAVING sum(__trickle_n) <> 0))
-      WHERE IF(__trickle_n < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
-  UNION ALL
-  SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
-  FROM (
-    SELECT __trickle_i0 AS `__trickle_i0`
-    FROM (
-      SELECT __trickle_e0 AS __trickle_i0
-      FROM (
-        SELECT coalesce(sum(IF(__trickle_n < 0, CAST(raise_error('Kept lines: the rows of a value do not add up') AS BIGINT), __trickle_n)), 0) AS __trickle_n, max(__trickle_x0) AS __trickle_e0
-        FROM (
-          SELECT __trickle_x0, sum(__trickle_n) AS __trickle_n
-          FROM (
-            SELECT __trickle_x0, __trickle_n
-            FROM (
-              SELECT *
-              FROM `state_1` AS l
-              WHERE EXISTS (
-                SELECT 1
-                FROM gains_1 AS d
-                WHERE true)))
-          GROUP BY __trickle_x0
-          HAVING sum(__trickle_n) <> 0))
-      WHERE IF(__trickle_n < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))) AS __trickle_q(`max(k)`, __trickle_weight);
+                  WHERE true)))
+            GROUP BY __trickle_x0
+            HAVING sum(__trickle_n) <> 0))
+        WHERE IF(__trickle_n < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))) AS __trickle_q(`max(k)`, __trickle_weight))
+GROUP BY `max(k)`
+HAVING sum(__trickle_weight) <> 0;
 -- expect part_after_1, a view: a part after
 SELECT *
 FROM (
@@ -2494,19 +2566,46 @@ FROM (
   WHERE (w > 1))
 GROUP BY __trickle_x0;
 -- expect part_changes_2, computed once: the change of a part
-SELECT *
+SELECT `count(DISTINCT k)`, CAST(sum(__trickle_weight) AS BIGINT) AS __trickle_weight
 FROM (
-  SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+  SELECT *
   FROM (
-    SELECT __trickle_i0 AS `__trickle_i0`
+    SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
     FROM (
-      SELECT __trickle_e0 AS __trickle_i0
+      SELECT __trickle_i0 AS `__trickle_i0`
       FROM (
-        SELECT coalesce(sum(IF(__trickle_n < 0, CAST(raise_error('Kept lines: the rows of a value do not add up') AS BIGINT), __trickle_n)), 0) AS __trickle_n, count(DISTINCT __trickle_x0) AS __trickle_e0
+        SELECT __trickle_e0 AS __trickle_i0
         FROM (
-          SELECT __trickle_x0, sum(__trickle_n) AS __trickle_n
+          SELECT coalesce(sum(IF(__trickle_n < 0, CAST(raise_error('Kept lines: the rows of a value do not add up') AS BIGINT), __trickle_n)), 0) AS __trickle_n, count(DISTINCT __trickle_x0) AS __trickle_e0
           FROM (
-            SELECT __trickle_x0, __trickle_n
+            SELECT __trickle_x0, sum(__trickle_n) AS __trickle_n
+            FROM (
+              SELECT __trickle_x0, __trickle_n
+              FROM (
+                SELECT __trickle_x0, __trickle_n
+                FROM (
+                  SELECT *
+                  FROM `state_2` AS l
+                  WHERE EXISTS (
+                    SELECT 1
+                    FROM gains_2 AS d
+                    WHERE true))
+                UNION ALL
+                SELECT __trickle_x0, __trickle_n
+                FROM gains_2))
+            GROUP BY __trickle_x0
+            HAVING sum(__trickle_n) <> 0))
+        WHERE IF(__trickle_n < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
+    UNION ALL
+    SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+    FROM (
+      SELECT __trickle_i0 AS `__trickle_i0`
+      FROM (
+        SELECT __trickle_e0 AS __trickle_i0
+        FROM (
+          SELECT coalesce(sum(IF(__trickle_n < 0, CAST(raise_error('Kept lines: the rows of a value do not add up') AS BIGINT), __trickle_n)), 0) AS __trickle_n, count(DISTINCT __trickle_x0) AS __trickle_e0
+          FROM (
+            SELECT __trickle_x0, sum(__trickle_n) AS __trickle_n
             FROM (
               SELECT __trickle_x0, __trickle_n
               FROM (
@@ -2515,35 +2614,12 @@ FROM (
                 WHERE EXISTS (
                   SELECT 1
                   FROM gains_2 AS d
-                  WHERE true))
-              UNION ALL
-              SELECT __trickle_x0, __trickle_n
-              FROM gains_2))
-          GROUP BY __trickle_x0
-          HAVING sum(__trickle_n) <> 0))
-      WHERE IF(__trickle_n < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
-  UNION ALL
-  SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
-  FROM (
-    SELECT __trickle_i0 AS `__trickle_i0`
-    FROM (
-      SELECT __trickle_e0 AS __trickle_i0
-      FROM (
-        SELECT coalesce(sum(IF(__trickle_n < 0, CAST(raise_error('Kept lines: the rows of a value do not add up') AS BIGINT), __trickle_n)), 0) AS __trickle_n, count(DISTINCT __trickle_x0) AS __trickle_e0
-        FROM (
-          SELECT __trickle_x0, sum(__trickle_n) AS __trickle_n
-          FROM (
-            SELECT __trickle_x0, __trickle_n
-            FROM (
-              SELECT *
-              FROM `state_2` AS l
-              WHERE EXISTS (
-                SELECT 1
-                FROM gains_2 AS d
-                WHERE true)))
-          GROUP BY __trickle_x0
-          HAVING sum(__trickle_n) <> 0))
-      WHERE IF(__trickle_n < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))) AS __trickle_q(`count(DISTINCT k)`, __trickle_weight);
+                  WHERE true)))
+            GROUP BY __trickle_x0
+            HAVING sum(__trickle_n) <> 0))
+        WHERE IF(__trickle_n < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))) AS __trickle_q(`count(DISTINCT k)`, __trickle_weight))
+GROUP BY `count(DISTINCT k)`
+HAVING sum(__trickle_weight) <> 0;
 -- expect part_after_2, a view: a part after
 SELECT *
 FROM (
@@ -2625,19 +2701,47 @@ FROM (
   FROM a_changes AS a)
 GROUP BY `__trickle_k0`, __trickle_x0;
 -- expect part_changes_1, computed once: the change of a part
-SELECT *
+SELECT `s`, `n`, CAST(sum(__trickle_weight) AS BIGINT) AS __trickle_weight
 FROM (
-  SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+  SELECT *
   FROM (
-    SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS n
+    SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
     FROM (
-      SELECT `__trickle_k0` AS __trickle_i0, __trickle_e0 AS __trickle_i1
+      SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS n
       FROM (
-        SELECT `__trickle_k0`, coalesce(sum(IF(__trickle_n < 0, CAST(raise_error('Kept lines: the rows of a value do not add up') AS BIGINT), __trickle_n)), 0) AS __trickle_n, count(DISTINCT __trickle_x0) AS __trickle_e0
+        SELECT `__trickle_k0` AS __trickle_i0, __trickle_e0 AS __trickle_i1
         FROM (
-          SELECT `__trickle_k0`, __trickle_x0, sum(__trickle_n) AS __trickle_n
+          SELECT `__trickle_k0`, coalesce(sum(IF(__trickle_n < 0, CAST(raise_error('Kept lines: the rows of a value do not add up') AS BIGINT), __trickle_n)), 0) AS __trickle_n, count(DISTINCT __trickle_x0) AS __trickle_e0
           FROM (
-            SELECT `__trickle_k0`, __trickle_x0, __trickle_n
+            SELECT `__trickle_k0`, __trickle_x0, sum(__trickle_n) AS __trickle_n
+            FROM (
+              SELECT `__trickle_k0`, __trickle_x0, __trickle_n
+              FROM (
+                SELECT `__trickle_k0`, __trickle_x0, __trickle_n
+                FROM (
+                  SELECT *
+                  FROM `state_0` AS l
+                  WHERE EXISTS (
+                    SELECT 1
+                    FROM gains_1 AS d
+                    WHERE d.`__trickle_k0` <=> l.`__trickle_k0`))
+                UNION ALL
+                SELECT `__trickle_k0`, __trickle_x0, __trickle_n
+                FROM gains_1))
+            GROUP BY `__trickle_k0`, __trickle_x0
+            HAVING sum(__trickle_n) <> 0)
+          GROUP BY `__trickle_k0`)
+        WHERE IF(__trickle_n < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
+    UNION ALL
+    SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+    FROM (
+      SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS n
+      FROM (
+        SELECT `__trickle_k0` AS __trickle_i0, __trickle_e0 AS __trickle_i1
+        FROM (
+          SELECT `__trickle_k0`, coalesce(sum(IF(__trickle_n < 0, CAST(raise_error('Kept lines: the rows of a value do not add up') AS BIGINT), __trickle_n)), 0) AS __trickle_n, count(DISTINCT __trickle_x0) AS __trickle_e0
+          FROM (
+            SELECT `__trickle_k0`, __trickle_x0, sum(__trickle_n) AS __trickle_n
             FROM (
               SELECT `__trickle_k0`, __trickle_x0, __trickle_n
               FROM (
@@ -2646,37 +2750,13 @@ FROM (
                 WHERE EXISTS (
                   SELECT 1
                   FROM gains_1 AS d
-                  WHERE d.`__trickle_k0` <=> l.`__trickle_k0`))
-              UNION ALL
-              SELECT `__trickle_k0`, __trickle_x0, __trickle_n
-              FROM gains_1))
-          GROUP BY `__trickle_k0`, __trickle_x0
-          HAVING sum(__trickle_n) <> 0)
-        GROUP BY `__trickle_k0`)
-      WHERE IF(__trickle_n < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
-  UNION ALL
-  SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
-  FROM (
-    SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS n
-    FROM (
-      SELECT `__trickle_k0` AS __trickle_i0, __trickle_e0 AS __trickle_i1
-      FROM (
-        SELECT `__trickle_k0`, coalesce(sum(IF(__trickle_n < 0, CAST(raise_error('Kept lines: the rows of a value do not add up') AS BIGINT), __trickle_n)), 0) AS __trickle_n, count(DISTINCT __trickle_x0) AS __trickle_e0
-        FROM (
-          SELECT `__trickle_k0`, __trickle_x0, sum(__trickle_n) AS __trickle_n
-          FROM (
-            SELECT `__trickle_k0`, __trickle_x0, __trickle_n
-            FROM (
-              SELECT *
-              FROM `state_0` AS l
-              WHERE EXISTS (
-                SELECT 1
-                FROM gains_1 AS d
-                WHERE d.`__trickle_k0` <=> l.`__trickle_k0`)))
-          GROUP BY `__trickle_k0`, __trickle_x0
-          HAVING sum(__trickle_n) <> 0)
-        GROUP BY `__trickle_k0`)
-      WHERE IF(__trickle_n < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))) AS __trickle_q(`s`, `n`, __trickle_weight);
+                  WHERE d.`__trickle_k0` <=> l.`__trickle_k0`)))
+            GROUP BY `__trickle_k0`, __trickle_x0
+            HAVING sum(__trickle_n) <> 0)
+          GROUP BY `__trickle_k0`)
+        WHERE IF(__trickle_n < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))) AS __trickle_q(`s`, `n`, __trickle_weight))
+GROUP BY `s`, `n`
+HAVING sum(__trickle_weight) <> 0;
 -- expect part_after_1, a view: a part after
 SELECT *
 FROM (
@@ -2823,17 +2903,40 @@ FROM (
   FROM t_changes AS t)
 HAVING count(*) > 0;
 -- expect part_changes_1, computed once: the change of a part
-SELECT *
+SELECT `count_star()`, CAST(sum(__trickle_weight) AS BIGINT) AS __trickle_weight
 FROM (
-  SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+  SELECT *
   FROM (
-    SELECT __trickle_i0 AS `__trickle_i0`
+    SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
     FROM (
-      SELECT __trickle_n AS __trickle_i0
+      SELECT __trickle_i0 AS `__trickle_i0`
       FROM (
-        SELECT sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
+        SELECT __trickle_n AS __trickle_i0
         FROM (
-          SELECT __trickle_n, __trickle_c0
+          SELECT sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
+          FROM (
+            SELECT __trickle_n, __trickle_c0
+            FROM (
+              SELECT __trickle_n, __trickle_c0
+              FROM (
+                SELECT *
+                FROM `state_2` AS l
+                WHERE EXISTS (
+                  SELECT 1
+                  FROM gains_1 AS d
+                  WHERE true))
+              UNION ALL
+              SELECT __trickle_n, __trickle_c0
+              FROM gains_1)))
+        WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
+    UNION ALL
+    SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+    FROM (
+      SELECT __trickle_i0 AS `__trickle_i0`
+      FROM (
+        SELECT __trickle_n AS __trickle_i0
+        FROM (
+          SELECT sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
           FROM (
             SELECT __trickle_n, __trickle_c0
             FROM (
@@ -2842,29 +2945,10 @@ FROM (
               WHERE EXISTS (
                 SELECT 1
                 FROM gains_1 AS d
-                WHERE true))
-            UNION ALL
-            SELECT __trickle_n, __trickle_c0
-            FROM gains_1)))
-      WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
-  UNION ALL
-  SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
-  FROM (
-    SELECT __trickle_i0 AS `__trickle_i0`
-    FROM (
-      SELECT __trickle_n AS __trickle_i0
-      FROM (
-        SELECT sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
-        FROM (
-          SELECT __trickle_n, __trickle_c0
-          FROM (
-            SELECT *
-            FROM `state_2` AS l
-            WHERE EXISTS (
-              SELECT 1
-              FROM gains_1 AS d
-              WHERE true))))
-      WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))) AS __trickle_q(`count_star()`, __trickle_weight);
+                WHERE true))))
+        WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))) AS __trickle_q(`count_star()`, __trickle_weight))
+GROUP BY `count_star()`
+HAVING sum(__trickle_weight) <> 0;
 -- expect part_after_1, a view: a part after
 SELECT *
 FROM (
@@ -2927,58 +3011,62 @@ FROM (
   SELECT `__trickle_k0`
   FROM gains_2);
 -- expect part_changes_2, computed once: the change of a part
-SELECT *
+SELECT `k`, `n`, CAST(sum(__trickle_weight) AS BIGINT) AS __trickle_weight
 FROM (
-  SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+  SELECT *
   FROM (
-    SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS n
+    SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
     FROM (
-      SELECT `__trickle_k0` AS __trickle_i0, __trickle_n AS __trickle_i1
+      SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS n
       FROM (
-        SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
+        SELECT `__trickle_k0` AS __trickle_i0, __trickle_n AS __trickle_i1
         FROM (
-          SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+          SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
           FROM (
-            SELECT *
-            FROM (
-              SELECT `__trickle_k0`, __trickle_n, __trickle_c0
-              FROM `state_1`
-              UNION ALL
-              SELECT `__trickle_k0`, __trickle_n, __trickle_c0
-              FROM gains_2) AS l
-            WHERE EXISTS (
-              SELECT 1
-              FROM keys_1 AS d
-              WHERE d.`__trickle_k0` <=> l.`__trickle_k0`)))
-        GROUP BY `__trickle_k0`
-        HAVING sum(__trickle_n) <> 0)
-      WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true) AND (__trickle_n * 3 > (
-        SELECT *
-        FROM part_after_1))))
-  UNION ALL
-  SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
-  FROM (
-    SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS n
-    FROM (
-      SELECT `__trickle_k0` AS __trickle_i0, __trickle_n AS __trickle_i1
-      FROM (
-        SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
-        FROM (
-          SELECT `__trickle_k0`, __trickle_n, __trickle_c0
-          FROM (
-            SELECT *
+            SELECT `__trickle_k0`, __trickle_n, __trickle_c0
             FROM (
               SELECT *
-              FROM `state_1`) AS l
-            WHERE EXISTS (
-              SELECT 1
-              FROM keys_1 AS d
-              WHERE d.`__trickle_k0` <=> l.`__trickle_k0`)))
-        GROUP BY `__trickle_k0`
-        HAVING sum(__trickle_n) <> 0)
-      WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true) AND (__trickle_n * 3 > (
-        SELECT *
-        FROM part_before_1))))) AS __trickle_q(`k`, `n`, __trickle_weight);
+              FROM (
+                SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+                FROM `state_1`
+                UNION ALL
+                SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+                FROM gains_2) AS l
+              WHERE EXISTS (
+                SELECT 1
+                FROM keys_1 AS d
+                WHERE d.`__trickle_k0` <=> l.`__trickle_k0`)))
+          GROUP BY `__trickle_k0`
+          HAVING sum(__trickle_n) <> 0)
+        WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true) AND (__trickle_n * 3 > (
+          SELECT *
+          FROM part_after_1))))
+    UNION ALL
+    SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+    FROM (
+      SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS n
+      FROM (
+        SELECT `__trickle_k0` AS __trickle_i0, __trickle_n AS __trickle_i1
+        FROM (
+          SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
+          FROM (
+            SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+            FROM (
+              SELECT *
+              FROM (
+                SELECT *
+                FROM `state_1`) AS l
+              WHERE EXISTS (
+                SELECT 1
+                FROM keys_1 AS d
+                WHERE d.`__trickle_k0` <=> l.`__trickle_k0`)))
+          GROUP BY `__trickle_k0`
+          HAVING sum(__trickle_n) <> 0)
+        WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true) AND (__trickle_n * 3 > (
+          SELECT *
+          FROM part_before_1))))) AS __trickle_q(`k`, `n`, __trickle_weight))
+GROUP BY `k`, `n`
+HAVING sum(__trickle_weight) <> 0;
 -- expect part_after_2, a view: a part after
 SELECT *
 FROM (
@@ -3046,17 +3134,40 @@ FROM (
   WHERE (i > 0))
 HAVING count(*) > 0;
 -- expect part_changes_1, computed once: the change of a part
-SELECT *
+SELECT `sum(i)`, CAST(sum(__trickle_weight) AS BIGINT) AS __trickle_weight
 FROM (
-  SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+  SELECT *
   FROM (
-    SELECT __trickle_i0 AS `__trickle_i0`
+    SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
     FROM (
-      SELECT CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS bigint) END AS __trickle_i0
+      SELECT __trickle_i0 AS `__trickle_i0`
       FROM (
-        SELECT sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0
+        SELECT CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS bigint) END AS __trickle_i0
         FROM (
-          SELECT __trickle_n, __trickle_c0, __trickle_s0
+          SELECT sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0
+          FROM (
+            SELECT __trickle_n, __trickle_c0, __trickle_s0
+            FROM (
+              SELECT __trickle_n, __trickle_c0, __trickle_s0
+              FROM (
+                SELECT *
+                FROM `state_1` AS l
+                WHERE EXISTS (
+                  SELECT 1
+                  FROM gains_1 AS d
+                  WHERE true))
+              UNION ALL
+              SELECT __trickle_n, __trickle_c0, __trickle_s0
+              FROM gains_1)))
+        WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
+    UNION ALL
+    SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+    FROM (
+      SELECT __trickle_i0 AS `__trickle_i0`
+      FROM (
+        SELECT CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS bigint) END AS __trickle_i0
+        FROM (
+          SELECT sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0
           FROM (
             SELECT __trickle_n, __trickle_c0, __trickle_s0
             FROM (
@@ -3065,29 +3176,10 @@ FROM (
               WHERE EXISTS (
                 SELECT 1
                 FROM gains_1 AS d
-                WHERE true))
-            UNION ALL
-            SELECT __trickle_n, __trickle_c0, __trickle_s0
-            FROM gains_1)))
-      WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
-  UNION ALL
-  SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
-  FROM (
-    SELECT __trickle_i0 AS `__trickle_i0`
-    FROM (
-      SELECT CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS bigint) END AS __trickle_i0
-      FROM (
-        SELECT sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0
-        FROM (
-          SELECT __trickle_n, __trickle_c0, __trickle_s0
-          FROM (
-            SELECT *
-            FROM `state_1` AS l
-            WHERE EXISTS (
-              SELECT 1
-              FROM gains_1 AS d
-              WHERE true))))
-      WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))) AS __trickle_q(`sum(i)`, __trickle_weight);
+                WHERE true))))
+        WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))) AS __trickle_q(`sum(i)`, __trickle_weight))
+GROUP BY `sum(i)`
+HAVING sum(__trickle_weight) <> 0;
 -- expect part_after_1, a view: a part after
 SELECT *
 FROM (
@@ -3126,17 +3218,40 @@ FROM (
   FROM t_changes AS t)
 HAVING count(*) > 0;
 -- expect part_changes_2, computed once: the change of a part
-SELECT *
+SELECT `count_star()`, CAST(sum(__trickle_weight) AS BIGINT) AS __trickle_weight
 FROM (
-  SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+  SELECT *
   FROM (
-    SELECT __trickle_i0 AS `__trickle_i0`
+    SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
     FROM (
-      SELECT __trickle_n AS __trickle_i0
+      SELECT __trickle_i0 AS `__trickle_i0`
       FROM (
-        SELECT sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
+        SELECT __trickle_n AS __trickle_i0
         FROM (
-          SELECT __trickle_n, __trickle_c0
+          SELECT sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
+          FROM (
+            SELECT __trickle_n, __trickle_c0
+            FROM (
+              SELECT __trickle_n, __trickle_c0
+              FROM (
+                SELECT *
+                FROM `state_2` AS l
+                WHERE EXISTS (
+                  SELECT 1
+                  FROM gains_2 AS d
+                  WHERE true))
+              UNION ALL
+              SELECT __trickle_n, __trickle_c0
+              FROM gains_2)))
+        WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
+    UNION ALL
+    SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+    FROM (
+      SELECT __trickle_i0 AS `__trickle_i0`
+      FROM (
+        SELECT __trickle_n AS __trickle_i0
+        FROM (
+          SELECT sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
           FROM (
             SELECT __trickle_n, __trickle_c0
             FROM (
@@ -3145,29 +3260,10 @@ FROM (
               WHERE EXISTS (
                 SELECT 1
                 FROM gains_2 AS d
-                WHERE true))
-            UNION ALL
-            SELECT __trickle_n, __trickle_c0
-            FROM gains_2)))
-      WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
-  UNION ALL
-  SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
-  FROM (
-    SELECT __trickle_i0 AS `__trickle_i0`
-    FROM (
-      SELECT __trickle_n AS __trickle_i0
-      FROM (
-        SELECT sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
-        FROM (
-          SELECT __trickle_n, __trickle_c0
-          FROM (
-            SELECT *
-            FROM `state_2` AS l
-            WHERE EXISTS (
-              SELECT 1
-              FROM gains_2 AS d
-              WHERE true))))
-      WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))) AS __trickle_q(`count_star()`, __trickle_weight);
+                WHERE true))))
+        WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))) AS __trickle_q(`count_star()`, __trickle_weight))
+GROUP BY `count_star()`
+HAVING sum(__trickle_weight) <> 0;
 -- expect part_after_2, a view: a part after
 SELECT *
 FROM (

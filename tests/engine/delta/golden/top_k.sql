@@ -181,17 +181,42 @@ FROM (
   FROM b_changes AS b)
 GROUP BY `__trickle_k0`;
 -- expect part_changes_1, computed once: the change of a part
-SELECT *
+SELECT `k`, CAST(sum(__trickle_weight) AS BIGINT) AS __trickle_weight
 FROM (
-  SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+  SELECT *
   FROM (
-    SELECT __trickle_i0 AS `__trickle_i0`
+    SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
     FROM (
-      SELECT `__trickle_k0` AS __trickle_i0
+      SELECT __trickle_i0 AS `__trickle_i0`
       FROM (
-        SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
+        SELECT `__trickle_k0` AS __trickle_i0
         FROM (
-          SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+          SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
+          FROM (
+            SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+            FROM (
+              SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+              FROM (
+                SELECT *
+                FROM `state_1` AS l
+                WHERE EXISTS (
+                  SELECT 1
+                  FROM gains_1 AS d
+                  WHERE d.`__trickle_k0` <=> l.`__trickle_k0`))
+              UNION ALL
+              SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+              FROM gains_1))
+          GROUP BY `__trickle_k0`
+          HAVING sum(__trickle_n) <> 0)
+        WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true) AND (__trickle_n > 1)))
+    UNION ALL
+    SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+    FROM (
+      SELECT __trickle_i0 AS `__trickle_i0`
+      FROM (
+        SELECT `__trickle_k0` AS __trickle_i0
+        FROM (
+          SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
           FROM (
             SELECT `__trickle_k0`, __trickle_n, __trickle_c0
             FROM (
@@ -200,33 +225,12 @@ FROM (
               WHERE EXISTS (
                 SELECT 1
                 FROM gains_1 AS d
-                WHERE d.`__trickle_k0` <=> l.`__trickle_k0`))
-            UNION ALL
-            SELECT `__trickle_k0`, __trickle_n, __trickle_c0
-            FROM gains_1))
-        GROUP BY `__trickle_k0`
-        HAVING sum(__trickle_n) <> 0)
-      WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true) AND (__trickle_n > 1)))
-  UNION ALL
-  SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
-  FROM (
-    SELECT __trickle_i0 AS `__trickle_i0`
-    FROM (
-      SELECT `__trickle_k0` AS __trickle_i0
-      FROM (
-        SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
-        FROM (
-          SELECT `__trickle_k0`, __trickle_n, __trickle_c0
-          FROM (
-            SELECT *
-            FROM `state_1` AS l
-            WHERE EXISTS (
-              SELECT 1
-              FROM gains_1 AS d
-              WHERE d.`__trickle_k0` <=> l.`__trickle_k0`)))
-        GROUP BY `__trickle_k0`
-        HAVING sum(__trickle_n) <> 0)
-      WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true) AND (__trickle_n > 1)))) AS __trickle_q(`k`, __trickle_weight);
+                WHERE d.`__trickle_k0` <=> l.`__trickle_k0`)))
+          GROUP BY `__trickle_k0`
+          HAVING sum(__trickle_n) <> 0)
+        WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true) AND (__trickle_n > 1)))) AS __trickle_q(`k`, __trickle_weight))
+GROUP BY `k`
+HAVING sum(__trickle_weight) <> 0;
 -- expect part_after_1, a view: a part after
 SELECT *
 FROM (
