@@ -8,12 +8,15 @@ from airflow_trickle.blocks.parse import Blocks
 from airflow_trickle.blocks.shapes import Call, Span
 
 
-def argument_of(blocks: Blocks, call: Call) -> tuple[Span | None, Span | None] | None:
-    """The only argument of an aggregate (None for ``*``) and the condition of its FILTER; None if it has others."""
+def argument_of(blocks: Blocks, call: Call, *, distinct: bool = False) -> tuple[Span | None, Span | None] | None:
+    """The only argument of an aggregate (None for ``*``) and the condition of its FILTER; None if it has others.
+
+    ``distinct``: of an aggregate of distinct values; None if it is none.
+    """
     cursor = blocks.cursor(call.span)
     cursor.at += 1
     inside = cursor.inside()
-    if inside.kind in (TokenType.DISTINCT, TokenType.ALL):
+    if inside.take(TokenType.DISTINCT) is not distinct or inside.kind is TokenType.ALL:
         return None
     values = [one.span for one in inside.split()]
     only: Span | None = None

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from sqlglot import TokenType
 
 from airflow_trickle.blocks.cursor import Cursor
 from airflow_trickle.blocks.parse import Blocks
-from airflow_trickle.blocks.shapes import Call, Span
+from airflow_trickle.blocks.shapes import Call, Span, Subquery
 
 #: Functions of values alone: what they answer depends neither on how their arguments are called nor on the time.
 _FUNCTIONS = frozenset(
@@ -30,10 +32,10 @@ _SIGNS = frozenset(
 )
 
 
-def has_no_names(blocks: Blocks, span: Span, calls: list[Call]) -> bool:
-    """Whether an expression is made of literals, operators and plain functions, some calls left out.
+def has_no_names(blocks: Blocks, span: Span, calls: Sequence[Call | Subquery]) -> bool:
+    """Whether an expression is made of literals, operators and plain functions, some calls and subqueries left out.
 
-    Such an expression says the same whatever its calls are replaced by. A name would not: what it stands for depends
+    Such an expression says the same whatever these are replaced by. A name would not: what it stands for depends
     on where it is looked up, on its dots and on its neighbours.
     """
     cursor = blocks.cursor(span)

@@ -34,6 +34,11 @@ class Span:
         return self.start <= other.start and other.end <= self.end
 
 
+def is_within(inner: Span, outer: Span) -> bool:
+    """Whether a part of the text is inside another one."""
+    return outer.start <= inner.start and inner.end <= outer.end
+
+
 @dataclass(frozen=True, slots=True)
 class TableName:
     """A table or CTE, by the place of its name."""

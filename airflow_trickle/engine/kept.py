@@ -158,7 +158,8 @@ def written(
             continue
         size = entries.size(io)
         others = sum(one.bytes or 0 for one in found.values())
-        refused = policy.refusal(size, others, inputs, new_part=tally.whole is not None and number != ROOT)
+        new_part = tally.whole is not None and (number != ROOT or tally.large)
+        refused = policy.refusal(size, others, inputs, new_part=new_part)
         if refused is not None:
             # Those of earlier refreshes go when this one has published.
             delete_files(io, [file for file in entries.files if old is None or file not in old.files])

@@ -19,12 +19,16 @@ from airflow_trickle.blocks.shapes import (
     Subquery,
     SubqueryKind,
     TableName,
+    is_within,
 )
+from airflow_trickle.engine.delta.top_k import is_of_rows
 from airflow_trickle.engine.kept import ROOT
 from airflow_trickle.identifiers import fold, parse_alias, unquote
 
 #: Of a relation that is read for changed keys only, Spark reads the columns of the keys and leaves most rows out.
 _KEYED = 0.5
+#: How often the published top of a query is not enough when rows have gone.
+_READ_ON = 0.1
 #: Aggregates that are added to the published rows as long as rows only come.
 _MERGED = frozenset(["count", "count_if", "sum", "min", "max"])
 
@@ -107,8 +111,14 @@ class _Costs:
         state = self.states.get(self.numbers.get(query.span, -2))
         body = self.body(query.body, inner, outermost=outermost, state=state)
         if query.limit is not None and body.changes and state is None:
-            return Reads(True, body.whole, body.whole, grows=False)
+            return Reads(True, self._top(query, body), body.whole, grows=False)
         return body
+
+    def _top(self, query: Query, body: Reads) -> float:
+        """ORDER BY … LIMIT: what the change of rows reads, and now and then all rows, if some go; else all rows."""
+        if query.limit is None or query.skip is not None or not is_of_rows(self.blocks, query.body):
+            return body.whole
+        return body.change if body.grows else body.change + _READ_ON * body.whole
 
     def body(self, body: Body, scope: Mapping[str, Reads], *, outermost: bool, state: int | None) -> Reads:
         """A SELECT, a set operation or a query in brackets."""
@@ -145,13 +155,14 @@ class _Costs:
         if not any(one.changes for one in (*sources, *(one for _, one in asked))):
             return Reads(False, 0, whole)
         grows = all(one.grows for one in sources) and not any(one.changes for _, one in asked)
-        rows = self._joined(select, sources) + self._asked(sources, asked)
+        kept = self.states.get(ROOT) if outermost else None
+        held = state if state is not None else kept
+        over_groups = () if held is None else (*(item.span for item in select.items), select.having)
+        rows = self._joined(select, sources) + self._asked(sources, asked, over_groups)
         calls = calls_of(self.blocks, select)
         windows = any(call.over is not None or call.window is not None for call in calls)
         self.windows |= windows
         below = sum(one.whole for one in sources)
-        kept = self.states.get(ROOT) if outermost else None
-        held = state if state is not None else kept
         if windows or select.sets:
             return Reads(True, rows + below, whole, grows=False)
         if select.group is not None or select.group_all or calls:
@@ -206,17 +217,23 @@ class _Costs:
             return _KEYED * whole
         return _KEYED * whole * min(self.overlap(here, mine, there, theirs) for mine, theirs in columns)
 
-    def _asked(self, sources: list[Reads], asked: Iterable[tuple[Subquery, Reads]]) -> float:
-        """What subqueries of expressions read: themselves for changed rows, the rows around for their own change."""
+    def _asked(
+        self, sources: list[Reads], asked: Iterable[tuple[Subquery, Reads]], over_groups: tuple[Span | None, ...]
+    ) -> float:
+        """What subqueries of expressions read: themselves for changed rows, the rows around for their own change.
+
+        ``over_groups``: expressions over groups with state, of which the rows around need not be read.
+        """
         around = sum(one.whole for one in sources)
         changes = any(one.changes for one in sources)
         total = 0.0
         for subquery, one in asked:
             keyed = _KEYED if self._is_keyed(subquery) else 1.0
             state = self.states.get(self.numbers.get(subquery.query.span, -2))
+            by_state = any(span is not None and is_within(subquery.span, span) for span in over_groups)
             if one.changes:
                 # Without state the rows around are asked twice, by what the subquery reads before and after.
-                total += one.change + keyed * around * (1 if state is not None else 2)
+                total += one.change + (0 if by_state else keyed * around * (1 if state is not None else 2))
             if changes or one.changes:
                 total += state if state is not None else keyed * one.whole
         return total

@@ -88,7 +88,7 @@ class StatePolicy:
             size: Its bytes.
             others: Bytes of the states that are kept besides.
             inputs: Bytes of all inputs.
-            new_part: Whether it is the new state of a part of the query, not of its outermost operation.
+            new_part: Whether it is the new state of a part of the query, or one with an entry for each value.
         """
         most = int(inputs * tuning().aux_state_share)
         if self.choice == "auto" and new_part and size > most:

@@ -151,7 +151,8 @@ class _Maker:
         return self._one_of(
             (3, lambda: "count(*)"),
             (4, lambda: f"{self._any('sum', 'max', 'min')}({y})"),
-            (1, lambda: f"count(DISTINCT {y})"),
+            (2, lambda: f"count(DISTINCT {y})"),
+            (1, lambda: f"max({y}) - min({y})"),
             (1, lambda: f"CAST(2 * avg({self._any('', 'DISTINCT ')}{y}) AS INT)"),
             (1, lambda: f"count(*) FILTER (WHERE {self._condition(depth, (alias,), (), names)})"),
             (1, lambda: f"CAST(@ANY({y} > 0) AS INT)"),
@@ -166,7 +167,8 @@ class _Maker:
             (1, lambda: f"@ANY({alias}.y > 0) OR {alias}.x = 1"),
             (2, lambda: f"{alias}.x {self._not()}IN ({self._column(depth, (), names)})"),
             (2, lambda: f"{self._not()}EXISTS ({self._existing(depth, (), names)})"),
-            (1, lambda: f"count(*) = {self._scalar(depth, (), names)}"),
+            (2, lambda: f"count(*) {self._any('=', '>', '<')} {self._scalar(depth, (), names)}"),
+            (1, lambda: f"count(DISTINCT {alias}.y) >= {self._scalar(depth, (), names)}"),
         )
 
     def _window(self, depth, names):
@@ -194,7 +196,7 @@ class _Maker:
     def _top(self, depth, names):
         source, alias = self._relation(depth - 1, names)
         cut = self._any("LIMIT 1", "LIMIT 2", "LIMIT 2 OFFSET 1", "OFFSET 1")
-        order = f"{alias}.x NULLS FIRST, {alias}.y NULLS FIRST"
+        order = self._any(f"{alias}.x NULLS FIRST, {alias}.y NULLS FIRST", "y DESC NULLS LAST, 1 NULLS FIRST")
         if self._chance(25):
             order = f"{alias}.x = {self._scalar(depth - 1, (), names)} NULLS FIRST, {order}"
         return f"SELECT {alias}.x AS x, {alias}.y AS y FROM {source} ORDER BY {order} {cut}"

@@ -52,7 +52,10 @@ def cost(
         ("SELECT l_order, rank() OVER (PARTITION BY l_order ORDER BY l_amount) FROM lines", 10 + 4000),
         ("SELECT DISTINCT l_order FROM lines", 10),
         ("SELECT l_order FROM lines UNION ALL SELECT o_id FROM orders", 10),
-        ("SELECT l_order FROM lines ORDER BY l_amount LIMIT 3", 4000),
+        ("SELECT l_order, l_amount FROM lines ORDER BY l_amount LIMIT 3", 10),
+        ("SELECT l_order, l_amount FROM lines ORDER BY l_amount LIMIT 3 OFFSET 1", 4000),
+        ("SELECT DISTINCT l_amount FROM lines ORDER BY l_amount LIMIT 3", 4000),
+        ("SELECT l_order, count(*) AS n FROM lines GROUP BY l_order ORDER BY n LIMIT 3", 4000),
         ("SELECT o_id FROM orders WHERE EXISTS (SELECT 1 FROM lines WHERE l_order = o_id)", 10 + 2 * 500 + 2000),
         ("SELECT o_id FROM orders WHERE o_id IN (SELECT l_order FROM lines)", 10 + 2 * 500 + 2000),
         (
@@ -95,11 +98,30 @@ def test_rows_that_go_have_their_groups_read_again_unless_there_is_state() -> No
     assert cost(query, {"lines": 10}, {ROOT: 70}, grew=False).bytes == 10 + 70
 
 
+def test_rows_that_go_may_leave_a_top_with_too_few_rows() -> None:
+    query = "SELECT l_order, l_amount FROM lines ORDER BY l_amount LIMIT 3"
+    assert cost(query, {"lines": 10}, grew=False).bytes == 10 + 400
+
+
 def test_a_part_with_state_is_read_from_it() -> None:
     groups = "SELECT l_order, avg(l_amount) AS m FROM lines GROUP BY l_order"
     query = f"SELECT o_id FROM orders JOIN ({groups}) AS g ON l_order = o_id"
     assert cost(query, {"lines": 10}).bytes == 10 + 2000 + 500
     assert cost(query, {"lines": 10}, {1: 70}).bytes == 10 + 70 + 500
+
+
+def test_a_threshold_is_asked_of_the_state_of_the_groups() -> None:
+    total = "SELECT sum(l_amount) FROM lines"
+    query = f"SELECT l_order, sum(l_amount) AS s FROM lines GROUP BY l_order HAVING sum(l_amount) > ({total})"
+    # The change is read for the groups and for the total; then the state of each, that of the total twice.
+    assert cost(query, {"lines": 10}, {ROOT: 70, 1: 3}).bytes == 10 + 70 + (10 + 3) + 3
+    assert cost(query, {"lines": 10}).bytes > 4000
+
+
+def test_distinct_counts_are_read_from_state() -> None:
+    query = "SELECT l_order, count(DISTINCT l_amount) AS n FROM lines GROUP BY l_order"
+    assert cost(query, {"lines": 10}).bytes == 10 + 2000
+    assert cost(query, {"lines": 10}, {ROOT: 70}).bytes == 10 + 70
 
 
 def test_windows_are_those_of_the_query_not_of_its_texts() -> None:

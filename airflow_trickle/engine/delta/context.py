@@ -79,6 +79,10 @@ class Column:
 class Workbench(Protocol):
     """What the rules need of Spark, so that they can also be shown without running."""
 
+    @property
+    def small(self) -> bool:
+        """Whether the change is likely to have few rows."""
+
     def view(self, sql: str, about: str) -> str:
         """Names a query; nothing is computed."""
 
@@ -168,6 +172,8 @@ class Tallies:
     folded: str | None = None
     #: Set by the rules: the lines are right as they are.
     unchanged: bool = False
+    #: Set by the rules: all lines may be as many as the rows of the inputs, so that their size decides.
+    large: bool = False
 
 
 @dataclass

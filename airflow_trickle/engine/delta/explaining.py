@@ -23,6 +23,8 @@ _NAMED = (
     (re.compile(r"(\S+) before"), "{}_before"),
     (re.compile(r"the change of a derived table"), "derived_changes"),
     (re.compile(r"the change of a part"), "part_changes"),
+    (re.compile(r"the change of the rows below"), "row_changes"),
+    (re.compile(r"what may be on top now"), "top_candidates"),
     (re.compile(r"a part before"), "part_before"),
     (re.compile(r"a part after|a part by its state"), "part_after"),
     (re.compile(r"the change of (\S+)"), "{}_changes"),
@@ -75,6 +77,8 @@ class Names:
 
 class ExplainingBench:
     """A workbench on which every part has rows, and none is computed."""
+
+    small = True
 
     def __init__(self, spark: SparkSession, names: Names, views: list[str]) -> None:
         self._spark = spark

@@ -280,6 +280,10 @@ def change_of_groups(block: Block, published: Published | None) -> Change | None
         _build_state(block, published)
     if not terms and not everything:
         return None
+    if everything and published is not None and _is_plain(block):
+        found = _by_state(block, terms, published)
+        if found is not None:
+            return found[0]
     touched = Touched((), ()) if everything else touched_by(block)
     shown = published is not None and all(at is not None for at in touched.shown) and _one_by_one(block, published)
     inexact = why_inexact(block)
@@ -314,8 +318,26 @@ def _added_to(
             return (tally.change(terms, tallies, touched.shown if shown else None, published),)
         if not shown and not exact:
             return None
-        tallies.whole = tally.whole()
+        tally.make(tallies)
     return (Merging(block, merge, published).change(terms),) if merge is not None else None
+
+
+def _by_state(block: Block, terms: list[Term], published: Published) -> tuple[Change | None] | None:
+    """The change by state where subqueries of columns or HAVING changed; None if there is none, or others changed."""
+    tallies = block.context.tallies
+    if tallies is None or not (tallies.lines is not None or tallies.wanted) or block.select.distinct:
+        return None
+    touched = touched_by(block)
+    shown = all(at is not None for at in touched.shown) and _one_by_one(block, published)
+    by = touched.shown if shown else None
+    tally = tally_of(block, touched.keys, by, calls_of(block.context, block.select))
+    if tally is None or block.changed_elsewhere(tally.asked):
+        return None
+    if tallies.lines is not None:
+        return (tally.change(terms, tallies, by, published),)
+    if shown or why_inexact(block) is None:
+        tally.make(tallies)
+    return None
 
 
 def _build_state(block: Block, published: Published) -> None:
@@ -331,7 +353,7 @@ def _build_state(block: Block, published: Published) -> None:
         return
     tally = tally_of(block, touched.keys, touched.shown if shown else None, calls_of(context, block.select))
     if tally is not None:
-        tallies.whole = tally.whole()
+        tally.make(tallies)
 
 
 def _recomputed(block: Block, terms: list[Term], published: Published | None) -> Change | None:

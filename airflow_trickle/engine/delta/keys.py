@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from airflow_trickle.blocks.shapes import Span
+from airflow_trickle.blocks.equalities import word_or_column
+from airflow_trickle.blocks.shapes import Span, TableName
 from airflow_trickle.engine.delta.context import Published, Version
+from airflow_trickle.engine.delta.ranges import RangesOfFiles
 from airflow_trickle.engine.delta.selects import Block
 from airflow_trickle.engine.zset import RESERVED
 from airflow_trickle.identifiers import quote
@@ -38,6 +40,20 @@ def rows_among(block: Block, keys: Sequence[Span], view: str) -> tuple[str, ...]
         if (name := key_name(number)) in ranges
     ]
     return (f"EXISTS (SELECT 1 FROM {quote(view)} WHERE {equal or 'true'})", *within)
+
+
+def found_by_range(block: Block, keys: Sequence[Span]) -> bool:
+    """Whether the rows of a few keys are found without state: the files of a table are sorted by one of them."""
+    for key in keys:
+        column = word_or_column(block.context.blocks, key)
+        at = None if column is None else block.narrowing.relations.find(column)
+        relation = None if at is None else block.select.sources[at].relation
+        if column is None or not isinstance(relation, TableName):
+            continue
+        ranges = block.context.bench.ranges(block.context.views_of(relation, block.scope).new)
+        if isinstance(ranges, RangesOfFiles) and ranges.is_apart(column.name):
+            return True
+    return False
 
 
 def published_among(block: Block, shown: Sequence[int | None], view: str, published: Published) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from airflow_trickle.algebra.nodes import SetKind
 from airflow_trickle.blocks.check import expressions
@@ -35,7 +35,7 @@ from airflow_trickle.engine.delta.selects import Block
 from airflow_trickle.engine.delta.sets import change_of_distinct, change_of_set, gain_of_distinct, union_all
 from airflow_trickle.engine.delta.subviews import is_closed, maintain, may_have_state, part_of
 from airflow_trickle.engine.delta.terms import all_of
-from airflow_trickle.engine.delta.top_k import top_from_change
+from airflow_trickle.engine.delta.top_k import is_of_rows, may_merge, top_from_change
 
 
 def change_of(context: Context, query: Query, published: Published) -> Change | None:
@@ -98,21 +98,43 @@ def _require_exact_inside(context: Context, body: Body, scope: Scope) -> None:
 
 
 def _limited(context: Context, query: Query, scope: Scope, published: Published) -> Change | None:
-    """ORDER BY … LIMIT of the whole query: from the change of groups with state, else computed anew.
+    """ORDER BY … LIMIT of the whole query: from the published rows and the change of what lies below, else anew.
 
     Which rows of those that tie are taken is open; the published ones are what is taken away.
     """
     groups = _groups_below(context, query, scope)
+    of_rows = groups is None and context.bench.small and is_of_rows(context.blocks, query.body)
+    below = _rows_below(context, query.body, scope) if of_rows and may_merge(context, query, published) else None
     behind_with = Query(Span(query.begin, query.span.end), (), query.body, query.order, query.limit, query.skip)
     if not context.reads_change(behind_with, scope) or (groups is not None and groups.delta is None):
         return None
-    if groups is None:
-        return replaced(published, "true", context.render(behind_with, Version.NEW, scope))
-    after = top_from_change(context, query, published, str(groups.delta))
-    if after is None:
+    delta = groups.delta if groups is not None else None if below is None else below.view
+    if delta is None and below is not None:
+        return None
+    after = None if delta is None else top_from_change(context, query, published, delta)
+    if after is None and groups is not None:
         tail = context.blocks.text[query.body.span.end : query.span.end]
         after = f"SELECT * FROM {groups.name(Version.NEW)} {tail}"
-    return replaced(published, "true", after)
+    return replaced(published, "true", after or context.render(behind_with, Version.NEW, scope))
+
+
+@dataclass(frozen=True)
+class _Below:
+    """The change of the rows below ORDER BY … LIMIT; None if they did not change."""
+
+    view: str | None
+
+
+def _rows_below(context: Context, body: Body, scope: Scope) -> _Below | None:
+    """The change of rows that come one by one; None if it cannot be computed without the rows themselves.
+
+    Where nothing changed, what has auxiliary state inside is found all the same.
+    """
+    try:
+        change = _body(context, body, scope, None)
+    except NotInBlocks:
+        return None
+    return _Below(None if change is None else context.bench.keep(change.sql, "the change of the rows below"))
 
 
 def _groups_below(context: Context, query: Query, scope: Scope) -> Views | None:

@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from airflow_trickle.algebra.nodes import JoinKind
@@ -17,9 +17,19 @@ from airflow_trickle.blocks.check import expressions
 from airflow_trickle.blocks.equalities import equalities
 from airflow_trickle.blocks.expressions import conjuncts, probe_of
 from airflow_trickle.blocks.refusals import refuse_stars_in_calls, star_in_calls, star_in_rows
-from airflow_trickle.blocks.shapes import Derived, Item, NotInBlocks, Query, Select, Span, Subquery, SubqueryKind
+from airflow_trickle.blocks.shapes import (
+    Derived,
+    Item,
+    NotInBlocks,
+    Query,
+    Select,
+    Span,
+    Subquery,
+    SubqueryKind,
+    is_within,
+)
 from airflow_trickle.engine.delta.answers import looked_up_by
-from airflow_trickle.engine.delta.context import Column, Context, Scope, Version, Views
+from airflow_trickle.engine.delta.context import Column, Context, Lookup, Scope, Version, Views
 from airflow_trickle.engine.delta.joins import Joins
 from airflow_trickle.engine.delta.narrowing import Narrowing
 from airflow_trickle.engine.delta.terms import Term, all_of, uniform
@@ -87,10 +97,10 @@ class Block:
         """Whether it is known beforehand that by some terms no row goes."""
         return all(term.weight == WEIGHT and self.joins.grows(term) for term in terms)
 
-    def changed_elsewhere(self) -> bool:
-        """Whether a subquery changed that stands in the columns, in HAVING or the like."""
+    def changed_elsewhere(self, but: Collection[Span] = ()) -> bool:
+        """Whether a subquery changed that stands in the columns, in HAVING or the like; some are left out."""
         others = tuple(span for span in expressions(self.select) if span not in self._row_expressions())
-        return any(True for _ in self._changed(others))
+        return any(one.query.span not in but for one in self._changed(others))
 
     def _row_expressions(self) -> tuple[Span | None, ...]:
         return (self.select.where, self.select.laterals, *(source.on for source in self.select.sources))
@@ -128,7 +138,7 @@ class Block:
         """
         context, where = self.context, self.select.where
         lookup = context.lookups.get(subquery.query.span)
-        if lookup is None or not lookup.answered or where is None or not _is_within(subquery.span, where):
+        if lookup is None or not lookup.answered or where is None or not is_within(subquery.span, where):
             return None
         met = looked_up_by(context, self.narrowing.relations, lookup)
         if met is None:
@@ -136,7 +146,7 @@ class Block:
         if not met.one_key:
             return None
         parts = [part.span for part in conjuncts(context.blocks.cursor(where))] or [where]
-        around = next(part for part in parts if _is_within(subquery.span, part))
+        around = next(part for part in parts if is_within(subquery.span, part))
         begin, end = Span(around.start, subquery.whole.start), Span(subquery.whole.end, around.end)
         head, tail = (context.expression(span, Version.NEW, self.scope) for span in (begin, end))
         if lookup.is_list:
@@ -308,17 +318,39 @@ def _affected_by_state(block: Block, subquery: Subquery) -> Affected | None:
     if lookup is not None and lookup.keys:
         met = looked_up_by(context, block.narrowing.relations, lookup)
         return Affected("false" if met is None else met.affected)
-    if lookup is None and views is None:
-        return None
     probe = _probe(block, subquery) if subquery.kind is SubqueryKind.IN else None
-    if lookup is not None and lookup.delta is None:
-        return Affected("false")
-    if probe is None:
-        return Affected("true")
     if views is not None:
-        return Affected(_among(probe, [_values(context, views)]))
-    assert lookup is not None  # noqa: S101 - one of the two is there
-    return Affected(_among(probe, [f"SELECT {quote(f'{RESERVED}k0')} FROM {quote(str(lookup.delta))}"]))
+        if subquery.kind is SubqueryKind.SCALAR:
+            return Affected(_answered_otherwise(block, subquery) or "true")
+        return Affected("true" if probe is None else _among(probe, [_values(context, views)]))
+    if lookup is None:
+        return None
+    return _affected_by_list(lookup, probe)
+
+
+def _affected_by_list(lookup: Lookup, probe: str | None) -> Affected:
+    """The same, of a list of IN with state: the rows whose value came into the list or went out of it."""
+    if lookup.delta is None:
+        return Affected("false")
+    moved = f"SELECT {quote(f'{RESERVED}k0')} FROM {quote(lookup.delta)}"
+    return Affected("true" if probe is None else _among(probe, [moved]))
+
+
+def _answered_otherwise(block: Block, subquery: Subquery) -> str | None:
+    """For which rows the part of WHERE with a scalar subquery says something else than before; None if not by parts.
+
+    All its subqueries have to have state, and to name nothing of this query: then both answers are at hand.
+    """
+    context, where = block.context, block.select.where
+    for part in conjuncts(context.blocks.cursor(where)) if where is not None else ():
+        inside = list(context.blocks.subqueries(part.span))
+        if not any(one.span == subquery.span for one in inside):
+            continue
+        if any(one.kind is not SubqueryKind.SCALAR or one.query.span not in context.maintained for one in inside):
+            return None
+        old, new = (context.expression(part.span, version, block.scope) for version in (Version.OLD, Version.NEW))
+        return f"NOT (({old}) <=> ({new}))"
+    return None
 
 
 def _has_values_of_rows(inner: Block) -> bool:
@@ -423,10 +455,6 @@ def _among(probe: str, values: list[str]) -> str:
     tests = [f"{probe} IN ({value})" for value in values]
     tests += [f"EXISTS (SELECT 1 FROM ({value}) AS {RESERVED}n({name}) WHERE {name} IS NULL)" for value in values]
     return " OR ".join([*tests, f"{probe} IS NULL"])
-
-
-def _is_within(inner: Span, outer: Span) -> bool:
-    return outer.start <= inner.start and inner.end <= outer.end
 
 
 def _plain_select(query: Query) -> Select | None:

@@ -48,19 +48,19 @@ def maintain(context: Context, block: Block, tallies: Tallies) -> Views | None:
     if tally is None or names is None:
         return None
     if tallies.lines is None:
-        tallies.whole = tally.whole()
+        tally.make(tallies)
         return None
-    change = tally.change(terms, tallies, None, None) if terms else None
+    change = tally.change(terms, tallies, None, None) if terms or tally.changed_answers() else None
     if change is None:
         tallies.unchanged = True
         rows = context.bench.view(_named(tally.result(tally.added_up(_lines(tallies))), names), "a part by its state")
         return Views(rows, rows, None)
-    assert tallies.folded is not None  # noqa: S101 - the change was computed by it
-    delta = context.bench.keep(_named(change.sql, [*names, WEIGHT]), "the change of a part")
-    new = context.bench.view(_named(tally.result(tallies.folded), names), "a part after")
+    delta = context.bench.keep(_net(_named(change.sql, [*names, WEIGHT]), names), "the change of a part")
+    new = context.bench.view(_named(tally.result(tally.added_up(tally.with_gained(tallies))), names), "a part after")
     if delta is None:
         return Views(new, new, None)
-    old = context.bench.view(_named(tally.result(tally.added_up(_lines(tallies))), names), "a part before")
+    before = tally.result(tally.added_up(_lines(tallies)), Version.OLD)
+    old = context.bench.view(_named(before, names), "a part before")
     return Views(old, new, delta)
 
 
@@ -70,9 +70,10 @@ def _tally(context: Context, block: Block) -> tuple[list[Term], Tally | None]:
         terms, keys = block.row_terms(), touched_by(block).keys
     except NotInBlocks:
         return [], None  # whoever needs its change says why there is none
-    if block.changed_elsewhere() or (block.select.group is not None and not keys):
+    if block.select.group is not None and not keys:
         return [], None
-    return terms, tally_of(block, keys, None, calls_of(context, block.select))
+    tally = tally_of(block, keys, None, calls_of(context, block.select))
+    return terms, None if tally is None or block.changed_elsewhere(tally.asked) else tally
 
 
 def _lines(tallies: Tallies) -> str:
@@ -93,6 +94,12 @@ def _columns(context: Context, block: Block, tally: Tally) -> list[str] | None:
 def _named(sql: str, names: list[str]) -> str:
     listed = ", ".join(name if name == WEIGHT else quote(name) for name in names)
     return f"SELECT * FROM ({sql}) AS {RESERVED}q({listed})"
+
+
+def _net(change: str, names: list[str]) -> str:
+    """A change without the rows that stay what they are, such as groups of which something changed that nobody sees."""
+    listed, total = ", ".join(map(quote, names)), f"CAST(sum({WEIGHT}) AS BIGINT)"
+    return f"SELECT {listed}, {total} AS {WEIGHT} FROM ({change}) GROUP BY {listed} HAVING sum({WEIGHT}) <> 0"
 
 
 def is_closed(context: Context, query: Query, scope: Scope) -> bool:

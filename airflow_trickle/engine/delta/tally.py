@@ -6,6 +6,12 @@
 Lines of one group are added up when they are read, so a refresh only adds lines. f says what COUNT, SUM and AVG are of
 them. Sums are decimals of 38 digits: nothing is ever rounded, so nothing drifts; sums of floating-point numbers have
 no part in this. Minima and maxima are not in the lines but in the published rows, see `extremes`.
+
+A subquery without names of the query around it, as in HAVING sum(x) > (SELECT …), is answered before and after: groups
+between the two answers come or go, whether or not their lines changed.
+
+COUNT(DISTINCT x) has a line for each group and value, and counts the values that have rows. Minima and maxima that no
+published column shows have such lines too.
 """
 
 from __future__ import annotations
@@ -14,12 +20,19 @@ from dataclasses import replace
 
 from airflow_trickle.blocks.expressions import folded, position_in
 from airflow_trickle.blocks.nameless import has_no_names
-from airflow_trickle.blocks.shapes import Call, Span
+from airflow_trickle.blocks.shapes import Call, Span, Subquery, is_within
 from airflow_trickle.engine.delta.context import LINES_FAIL, Change, Published, Tallies, Version, replaced, weighted
 from airflow_trickle.engine.delta.extremes import Extremes
-from airflow_trickle.engine.delta.keys import key_name, published_among
+from airflow_trickle.engine.delta.keys import found_by_range, key_name, published_among
 from airflow_trickle.engine.delta.selects import Block
-from airflow_trickle.engine.delta.tally_parts import MOST_DIGITS, WHOLE, Part, part_of, typed
+from airflow_trickle.engine.delta.tally_parts import (
+    MOST_DIGITS,
+    WHOLE,
+    Part,
+    closed_answers,
+    parts_of,
+    with_values,
+)
 from airflow_trickle.engine.delta.terms import Term, all_of
 from airflow_trickle.engine.zset import RESERVED
 from airflow_trickle.identifiers import quote
@@ -31,12 +44,24 @@ _ROWS = f"{RESERVED}n"
 class Tally:
     """How one SELECT with groups is kept as lines that add up."""
 
-    def __init__(self, block: Block, keys: tuple[Span, ...], parts: list[Part], calls: dict[Span, Part]) -> None:
+    def __init__(
+        self,
+        block: Block,
+        keys: tuple[Span, ...],
+        parts: list[Part],
+        calls: dict[Span, Part],
+        asked: tuple[Subquery, ...] = (),
+    ) -> None:
         self._block = block
+        #: Subqueries of columns and HAVING that name nothing of the query around them.
+        self._asked = asked
         self._keys = keys
         self._parts = parts
         self._calls = calls
-        self._added = [part for part in parts if not part.is_extreme]
+        self._added = [part for part in parts if not part.is_extreme and not part.valued]
+        self._valued = [part for part in parts if part.valued]
+        #: Values by which lines differ within a group.
+        self._values = [f"{RESERVED}x{part.number}" for part in self._valued]
         extremes = [part for part in parts if part.is_extreme]
         spans = [next(span for span, part in calls.items() if part.number == one.number) for one in extremes]
         self._extremes = Extremes(block, keys, extremes, spans)
@@ -44,10 +69,32 @@ class Tally:
 
     def is_understood(self, shown: tuple[int | None, ...] | None) -> bool:
         """Whether all columns are made of keys and aggregates alone, and published rows tell what lines do not."""
-        if self._extremes.parts and (shown is None or self._extremes.columns() is None):
+        if self.hides_extremes(shown):
             return False
         lines = self._extremes.unknown(self.added_up(self.whole()))
         return self._block.context.bench.resolves(self.result(lines))
+
+    def hides_extremes(self, shown: tuple[int | None, ...] | None) -> bool:
+        """Whether it has minima or maxima that lines have to tell, since no published column is one."""
+        hidden = bool(self._values or self._asked) or shown is None or self._extremes.columns() is None
+        return bool(self._extremes.parts) and hidden
+
+    @property
+    def asked(self) -> list[Span]:
+        """The subqueries that may change without the rows of the groups."""
+        return [one.query.span for one in self._asked]
+
+    def changed_answers(self) -> list[Subquery]:
+        """Those that changed."""
+        context, scope = self._block.context, self._block.scope
+        return [one for one in self._asked if context.reads_change(one.query, scope)]
+
+    def make(self, tallies: Tallies) -> None:
+        """Have the lines made, if they spare more reading than they cost."""
+        # Lines for each value may be as many as there are rows.
+        if self._values and found_by_range(self._block, self._keys):
+            return
+        tallies.whole, tallies.large = self.whole(), bool(self._values)
 
     # --- the lines ---------------------------------------------------------------------------------
 
@@ -98,6 +145,8 @@ class Tally:
     def whole(self) -> str:
         """All lines, from the rows as they are now."""
         every = all_of(self._block.count, Version.NEW)
+        if self._values:
+            return self.changed([replace(every, weight="CAST(1 AS BIGINT)")])
         keys = [self._block.context.expression(key, every.inner, self._block.scope) for key in self._keys]
         shown = [f"{text} AS {name}" for text, name in zip(keys, self._names, strict=True)]
         shown.append(f"count(*) AS {_ROWS}")
@@ -116,7 +165,7 @@ class Tally:
         """The lines of the changed rows."""
         rows = " UNION ALL ".join(self._changed_rows(term) for term in terms)
         weight = f"{RESERVED}w"
-        by = [*self._names, *self._extremes.values]
+        by = [*self._names, *self._extremes.values, *self._values]
         shown = [*by, f"sum({weight}) AS {_ROWS}"]
         for part in self._added:
             value = f"{RESERVED}x{part.number}"
@@ -140,18 +189,31 @@ class Tally:
         shown.append(f"{term.weight} AS {RESERVED}w")
         return self._block.sql(replace(term, weight=""), columns=", ".join(shown), grouped=False)
 
+    def folded(self, lines: str) -> str:
+        """The lines of each group, and value, as one; none for what has no rows."""
+        sums = [f"sum({name}) AS {name}" for name in self._columns]
+        by = [*self._names, *self._values]
+        group = f" GROUP BY {', '.join(by)}" if by else ""
+        having = f" HAVING sum({_ROWS}) <> 0" if by else ""
+        return f"SELECT {', '.join([*by, *sums])} FROM (SELECT {self.listed} FROM ({lines})){group}{having}"
+
     def added_up(self, lines: str) -> str:
         """The lines of each group as one; none for a group without rows."""
-        sums = [f"sum({name}) AS {name}" for name in self._columns]
+        if not self._values:
+            return self.folded(lines)
+        wrong = f"CAST(raise_error('{LINES_FAIL} the rows of a value do not add up') AS BIGINT)"
+        found = [*self._names, f"coalesce(sum(IF({_ROWS} < 0, {wrong}, {_ROWS})), 0) AS {_ROWS}"]
+        found += [f"coalesce(sum({column}), 0) AS {column}" for column in self._columns if column != _ROWS]
+        for part, value in zip(self._valued, self._values, strict=True):
+            call = f"count(DISTINCT {value})" if part.name == "count" else f"{part.name}({value})"
+            found.append(f"{call} AS {self._extremes.answer(part)}")
         group = f" GROUP BY {', '.join(self._names)}" if self._names else ""
-        listed = ", ".join([*self._names, *self._columns])
-        having = f" HAVING sum({_ROWS}) <> 0" if self._names else ""
-        return f"SELECT {', '.join([*self._names, *sums])} FROM (SELECT {listed} FROM ({lines})){group}{having}"
+        return f"SELECT {', '.join(found)} FROM ({self.folded(lines)}){group}"
 
     @property
     def listed(self) -> str:
         """The columns of a line."""
-        return ", ".join([*self._names, *self._columns])
+        return ", ".join([*self._names, *self._values, *self._columns])
 
     def gained(self, terms: list[Term], tallies: Tallies, about: str) -> str | None:
         """The view of the lines of the changed rows, which are noted to be kept; None if there are none."""
@@ -160,7 +222,7 @@ class Tally:
             tallies.unchanged = True
             return None
         tallies.gained = view
-        tallies.folded = self.added_up(self.with_gained(tallies))
+        tallies.folded = self.folded(self.with_gained(tallies))
         return view
 
     def with_gained(self, tallies: Tallies) -> str:
@@ -224,6 +286,8 @@ class Tally:
         bench, lines = self._block.context.bench, tallies.lines
         assert lines is not None  # noqa: S101 - asked before
         view = self.gained(terms, tallies, "what the changed rows add to each group")
+        if self.changed_answers():
+            return self._change_of_answers(tallies, shown, published)
         if view is None:
             return None
         listed = self.listed
@@ -248,19 +312,50 @@ class Tally:
         old = weighted(self.result(self.added_up(before)), -1)
         return Change(f"{weighted(self.result(after), 1)} UNION ALL {old}")
 
+    def _change_of_answers(
+        self, tallies: Tallies, shown: tuple[int | None, ...] | None, published: Published | None
+    ) -> Change | None:
+        """The same if subqueries changed: all groups if columns have them, else those that HAVING judges otherwise."""
+        before, after = f"SELECT * FROM {quote(str(tallies.lines))}", self.with_gained(tallies)
+        having, which = self._block.select.having, None if published is None else "true"
+        if self._names and having is not None and all(is_within(one.span, having) for one in self.changed_answers()):
+            view = self._judged_otherwise(having, after, tallies)
+            if view is None:
+                return None
+            same = " AND ".join(f"d.{name} <=> l.{name}" for name in self._names)
+            there = f"EXISTS (SELECT 1 FROM {quote(view)} AS d WHERE {same})"
+            before, after = (f"SELECT * FROM ({lines}) AS l WHERE {there}" for lines in (before, after))
+            which = None
+            if shown is not None and published is not None:
+                which = published_among(self._block, shown, view, published)
+        result = self.result(self.added_up(after))
+        if published is not None and which is not None:
+            return replaced(published, which, result)
+        old = weighted(self.result(self.added_up(before), Version.OLD), -1)
+        return Change(f"{weighted(result, 1)} UNION ALL {old}")
+
+    def _judged_otherwise(self, having: Span, lines: str, tallies: Tallies) -> str | None:
+        """The keys of the groups that changed, or of which HAVING says something else now; None if there are none."""
+        listed = ", ".join(self._names)
+        new, old = (f"coalesce({self._said(having, version)}, false)" for version in (Version.NEW, Version.OLD))
+        keys = f"SELECT {listed} FROM ({self.added_up(lines)}) WHERE {new} <> {old}"
+        if tallies.gained is not None:
+            keys = f"SELECT DISTINCT * FROM ({keys} UNION ALL SELECT {listed} FROM {quote(tallies.gained)})"
+        return self._block.context.bench.keep(keys, "the keys of groups that HAVING may judge otherwise")
+
     # --- from lines to rows ------------------------------------------------------------------------
 
-    def result(self, lines: str) -> str:
-        """The rows of the result, out of one line for each group."""
+    def result(self, lines: str, version: Version = Version.NEW) -> str:
+        """The rows of the result, out of one line for each group; subqueries answer from one state."""
         select = self._block.select
         # By names of our own first, so that nothing in an item can mean an item before it.
-        items = [f"{self._item(item.span)} AS {RESERVED}i{at}" for at, item in enumerate(select.items)]
+        items = [f"{self._item(item.span, version)} AS {RESERVED}i{at}" for at, item in enumerate(select.items)]
         named = [
             f"{RESERVED}i{at} AS {item.alias or quote(f'{RESERVED}i{at}')}" for at, item in enumerate(select.items)
         ]
         conditions = [self._adds_up()]
         if select.having is not None:
-            conditions.append(f"({self._said(select.having)})")
+            conditions.append(f"({self._said(select.having, version)})")
         rows = f"SELECT {', '.join(items)} FROM ({lines}) WHERE {' AND '.join(conditions)}"
         return f"SELECT {', '.join(named)} FROM ({rows})"
 
@@ -269,25 +364,28 @@ class Tally:
         wrong = " OR ".join(f"{name} < 0" for name in self._columns if name[len(RESERVED)] in "nca")
         return f"IF({wrong}, CAST(raise_error('{LINES_FAIL} the sums of a group do not add up') AS BOOLEAN), true)"
 
-    def _item(self, span: Span) -> str:
+    def _item(self, span: Span, version: Version) -> str:
         """A column of the result, said over lines: a key as a whole, or made of aggregates."""
         blocks = self._block.context.blocks
         words = folded(blocks, span)
         same = (name for key, name in zip(self._keys, self._names, strict=True) if folded(blocks, key) == words)
-        return next(same, None) or self._said(span)
+        return next(same, None) or self._said(span, version)
 
-    def _said(self, span: Span) -> str:
+    def _said(self, span: Span, version: Version = Version.NEW) -> str:
         """An expression without names beside its aggregates, said over lines."""
+        context, scope = self._block.context, self._block.scope
+        answers = {call: self._answer(part) for call, part in self._calls.items()}
+        answers |= {one.span: context.expression(one.span, version, scope) for one in self._asked}
         text, at = [], span.start
-        for call in sorted(self._calls, key=lambda call: call.start):
-            if span.start <= call.start and call.end <= span.end:
-                text += [self._block.context.blocks.text[at : call.start], self._answer(self._calls[call])]
+        for call in sorted(answers, key=lambda call: call.start):
+            if is_within(call, span):
+                text += [context.blocks.text[at : call.start], answers[call]]
                 at = call.end
         return "".join([*text, self._block.context.blocks.text[at : span.end]])
 
     def _answer(self, part: Part) -> str:
         count = f"{RESERVED}c{part.number}"
-        if part.is_extreme:
+        if part.is_extreme or part.valued:
             return self._extremes.answer(part)
         if part.name == "count" and part.value is None and part.only is None:
             return _ROWS
@@ -336,18 +434,16 @@ def tally_of(
     made = [item.span for item in select.items if folded(blocks, item.span) not in words]
     if select.having is not None:
         made.append(select.having)
-    if not all(has_no_names(blocks, span, calls) for span in made):
+    asked = closed_answers(block, made, calls)
+    if not all(has_no_names(blocks, span, [*calls, *asked]) for span in made):
         return None
-    parts: dict[tuple[str, str, str], Part] = {}
-    found: dict[Span, Part] = {}
-    for call in calls:
-        part = part_of(blocks, call, len(parts))
-        if part is None:
+    parts = parts_of(block, calls)
+    if parts is None:
+        return None
+    tally = Tally(block, keys, *parts, asked)
+    if tally.hides_extremes(shown):
+        parts = with_values(*parts)
+        if parts is None:
             return None
-        value, only = ("" if span is None else folded(blocks, span) for span in (part.value, part.only))
-        found[call.span] = parts.setdefault((part.name, value, only), part)
-    known = typed(block, list(parts.values()))
-    if known is None:
-        return None
-    tally = Tally(block, keys, known, {span: known[part.number] for span, part in found.items()})
+        tally = Tally(block, keys, *parts, asked)
     return tally if tally.is_understood(shown) else None

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from airflow_trickle.blocks.aggregates import argument_of
+from airflow_trickle.blocks.expressions import folded
 from airflow_trickle.blocks.parse import Blocks
-from airflow_trickle.blocks.shapes import Call, Span
+from airflow_trickle.blocks.shapes import Call, Span, Subquery, SubqueryKind, is_within
 from airflow_trickle.engine.delta.context import Version
 from airflow_trickle.engine.delta.selects import Block
 from airflow_trickle.engine.delta.terms import all_of
@@ -34,6 +35,8 @@ class Part:
     #: The type of the values, and of the answer.
     kind: str = ""
     answer: str = ""
+    #: Whether there is an entry for each value of a group: entries with sums do not tell how many values are distinct.
+    valued: bool = False
 
     @property
     def sums(self) -> bool:
@@ -43,7 +46,7 @@ class Part:
     @property
     def is_extreme(self) -> bool:
         """Whether it is a minimum or maximum: what is published of it tells what lines cannot."""
-        return self.name in ("min", "max")
+        return self.name in ("min", "max") and not self.valued
 
     @property
     def averages_doubles(self) -> bool:
@@ -66,12 +69,15 @@ def part_of(blocks: Blocks, call: Call, number: int) -> Part | None:
     if call.over is not None or call.window is not None or call.name not in _NAMES:
         return None
     found = argument_of(blocks, call)
-    return None if found is None else Part(number, call.name, *found)
+    if found is not None:
+        return Part(number, call.name, *found)
+    found = argument_of(blocks, call, distinct=True) if call.name == "count" else None
+    return None if found is None or found[0] is None else Part(number, call.name, *found, valued=True)
 
 
 def typed(block: Block, parts: list[Part]) -> list[Part] | None:
     """The parts with their types; None if one of them does not add up exactly."""
-    sums = [part for part in parts if part.sums or part.is_extreme]
+    sums = [part for part in parts if part.sums or part.is_extreme or part.valued]
     if any(part.value is None for part in sums):
         return None
     if not sums:
@@ -84,7 +90,7 @@ def typed(block: Block, parts: list[Part]) -> list[Part] | None:
     answers = block.context.bench.columns(block.sql(every, columns=calls, grouped=False, filtered=False))
     found = list(parts)
     for part, value, answer in zip(sums, values, answers, strict=True):
-        if not _adds_up(part.name, value.type):
+        if not _adds_up("min" if part.valued else part.name, value.type):
             return None
         found[part.number] = replace(part, kind=value.type, answer=answer.type)
     return found
@@ -101,3 +107,39 @@ def _adds_up(name: str, kind: str) -> bool:
             return digits <= MOST_DIGITS or scale <= _SAFE_SCALE
         return digits <= MOST_DIGITS and spare >= 9
     return kind in WHOLE and not (name != "sum" and kind == "bigint")
+
+
+def parts_of(block: Block, calls: list[Call]) -> tuple[list[Part], dict[Span, Part]] | None:
+    """The aggregates of a SELECT, each once, and by call; None if one of them does not add up."""
+    blocks = block.context.blocks
+    parts: dict[tuple[str, bool, str, str], Part] = {}
+    found: dict[Span, Part] = {}
+    for call in calls:
+        part = part_of(blocks, call, len(parts))
+        if part is None:
+            return None
+        value, only = ("" if span is None else folded(blocks, span) for span in (part.value, part.only))
+        found[call.span] = parts.setdefault((part.name, part.valued, value, only), part)
+    known = typed(block, list(parts.values()))
+    return None if known is None else (known, {span: known[part.number] for span, part in found.items()})
+
+
+def with_values(parts: list[Part], calls: dict[Span, Part]) -> tuple[list[Part], dict[Span, Part]] | None:
+    """The same with an entry for each value of minima and maxima; None if values of one entry may differ."""
+    known = [replace(part, valued=part.valued or part.is_extreme) for part in parts]
+    # Of 0.0 and -0.0 there is one entry only.
+    if any(part.is_extreme and part.kind in ("float", "double") for part in parts):
+        return None
+    return known, {span: known[part.number] for span, part in calls.items()}
+
+
+def closed_answers(block: Block, spans: list[Span], calls: list[Call]) -> tuple[Subquery, ...]:
+    """The scalar subqueries beside the aggregates that name nothing of the query around them."""
+    context = block.context
+    return tuple(
+        one
+        for one in context.blocks.subqueries(*spans)
+        if one.kind is SubqueryKind.SCALAR
+        and not any(is_within(one.span, call.span) for call in calls)
+        and context.bench.resolves(context.render(one.query, Version.NEW, block.scope))
+    )

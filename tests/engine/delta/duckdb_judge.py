@@ -178,6 +178,10 @@ class DuckDBJudge:
             anew.update(_bag((number, *row) for row in executor.rows(f"SELECT {columns} FROM {view}")))
         return refreshed, anew
 
+    def rows_of_step(self, step: str) -> list[Row]:
+        """The rows of a step of the latest verdict, in order."""
+        return self._connection.execute(f'SELECT * FROM "{step.partition(":")[0]}" ORDER BY ALL').fetchall()
+
     def explain(self, case: GoldenCase) -> str:
         """The SQL by which a change of a case is computed, as its file shows it."""
         query = _parsed(case.query)

@@ -126,8 +126,8 @@ RULES: tuple[Fault, ...] = (
         "top-rows-of-the-old-state",
         "ORDER BY … LIMIT takes its rows from the old state",
         "program.py",
-        'replaced(published, "true", context.render(behind_with, Version.NEW, scope))',
-        'replaced(published, "true", context.render(behind_with, Version.OLD, scope))',
+        "after or context.render(behind_with, Version.NEW, scope)",
+        "after or context.render(behind_with, Version.OLD, scope)",
     ),
     _RULES.fault(
         "union-all-loses-one-side",

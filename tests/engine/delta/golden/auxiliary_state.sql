@@ -1908,17 +1908,42 @@ FROM (
   FROM t_changes AS t)
 GROUP BY `__trickle_k0`;
 -- expect part_changes_1, computed once: the change of a part
-SELECT *
+SELECT `k`, `n`, CAST(sum(__trickle_weight) AS BIGINT) AS __trickle_weight
 FROM (
-  SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+  SELECT *
   FROM (
-    SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS n
+    SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
     FROM (
-      SELECT `__trickle_k0` AS __trickle_i0, __trickle_n AS __trickle_i1
+      SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS n
       FROM (
-        SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
+        SELECT `__trickle_k0` AS __trickle_i0, __trickle_n AS __trickle_i1
         FROM (
-          SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+          SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
+          FROM (
+            SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+            FROM (
+              SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+              FROM (
+                SELECT *
+                FROM `state_1` AS l
+                WHERE EXISTS (
+                  SELECT 1
+                  FROM gains_1 AS d
+                  WHERE d.`__trickle_k0` <=> l.`__trickle_k0`))
+              UNION ALL
+              SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+              FROM gains_1))
+          GROUP BY `__trickle_k0`
+          HAVING sum(__trickle_n) <> 0)
+        WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
+    UNION ALL
+    SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+    FROM (
+      SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS n
+      FROM (
+        SELECT `__trickle_k0` AS __trickle_i0, __trickle_n AS __trickle_i1
+        FROM (
+          SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
           FROM (
             SELECT `__trickle_k0`, __trickle_n, __trickle_c0
             FROM (
@@ -1927,33 +1952,12 @@ FROM (
               WHERE EXISTS (
                 SELECT 1
                 FROM gains_1 AS d
-                WHERE d.`__trickle_k0` <=> l.`__trickle_k0`))
-            UNION ALL
-            SELECT `__trickle_k0`, __trickle_n, __trickle_c0
-            FROM gains_1))
-        GROUP BY `__trickle_k0`
-        HAVING sum(__trickle_n) <> 0)
-      WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
-  UNION ALL
-  SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
-  FROM (
-    SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS n
-    FROM (
-      SELECT `__trickle_k0` AS __trickle_i0, __trickle_n AS __trickle_i1
-      FROM (
-        SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
-        FROM (
-          SELECT `__trickle_k0`, __trickle_n, __trickle_c0
-          FROM (
-            SELECT *
-            FROM `state_1` AS l
-            WHERE EXISTS (
-              SELECT 1
-              FROM gains_1 AS d
-              WHERE d.`__trickle_k0` <=> l.`__trickle_k0`)))
-        GROUP BY `__trickle_k0`
-        HAVING sum(__trickle_n) <> 0)
-      WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))) AS __trickle_q(`k`, `n`, __trickle_weight);
+                WHERE d.`__trickle_k0` <=> l.`__trickle_k0`)))
+          GROUP BY `__trickle_k0`
+          HAVING sum(__trickle_n) <> 0)
+        WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))) AS __trickle_q(`k`, `n`, __trickle_weight))
+GROUP BY `k`, `n`
+HAVING sum(__trickle_weight) <> 0;
 -- expect part_after_1, a view: a part after
 SELECT *
 FROM (
@@ -2226,3 +2230,1546 @@ FROM (
 -- engine: spark
 SELECT k, max(hash(*)) AS h, count(*) AS n FROM a GROUP BY k;
 -- expect no state
+
+-- title: count of distinct values
+-- changed: a
+-- state: kept
+SELECT s, count(DISTINCT k) AS n FROM a GROUP BY s;
+-- expect state, kept beside the table
+SELECT `__trickle_k0`, __trickle_x0, sum(__trickle_w) AS __trickle_n
+FROM (
+  SELECT s AS `__trickle_k0`, k AS __trickle_x0, CAST(1 AS BIGINT) AS __trickle_w
+  FROM a_after AS a)
+GROUP BY `__trickle_k0`, __trickle_x0;
+-- expect gains_1, computed once: what the changed rows add to each group
+SELECT `__trickle_k0`, __trickle_x0, sum(__trickle_w) AS __trickle_n
+FROM (
+  SELECT s AS `__trickle_k0`, k AS __trickle_x0, __trickle_weight AS __trickle_w
+  FROM a_changes AS a)
+GROUP BY `__trickle_k0`, __trickle_x0;
+-- expect change
+SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS n
+  FROM (
+    SELECT `__trickle_k0` AS __trickle_i0, __trickle_e0 AS __trickle_i1
+    FROM (
+      SELECT `__trickle_k0`, coalesce(sum(IF(__trickle_n < 0, CAST(raise_error('Kept lines: the rows of a value do not add up') AS BIGINT), __trickle_n)), 0) AS __trickle_n, count(DISTINCT __trickle_x0) AS __trickle_e0
+      FROM (
+        SELECT `__trickle_k0`, __trickle_x0, sum(__trickle_n) AS __trickle_n
+        FROM (
+          SELECT `__trickle_k0`, __trickle_x0, __trickle_n
+          FROM (
+            SELECT `__trickle_k0`, __trickle_x0, __trickle_n
+            FROM (
+              SELECT *
+              FROM state AS l
+              WHERE EXISTS (
+                SELECT 1
+                FROM gains_1 AS d
+                WHERE d.`__trickle_k0` <=> l.`__trickle_k0`))
+            UNION ALL
+            SELECT `__trickle_k0`, __trickle_x0, __trickle_n
+            FROM gains_1))
+        GROUP BY `__trickle_k0`, __trickle_x0
+        HAVING sum(__trickle_n) <> 0)
+      GROUP BY `__trickle_k0`)
+    WHERE IF(__trickle_n < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
+UNION ALL
+SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT *
+  FROM published AS __trickle_p
+  WHERE EXISTS (
+    SELECT 1
+    FROM gains_1
+    WHERE `__trickle_k0` <=> __trickle_p.`s`));
+
+-- title: counts of several distinct values beside sums, minima and FILTER
+-- changed: t
+-- state: kept
+SELECT g, count(DISTINCT i) AS n, sum(v) AS s, min(k) AS low, max(k) - min(k) AS spread, avg(v) AS m,
+  count(DISTINCT k) FILTER (WHERE i > 0) AS f, count(*) AS c
+FROM t GROUP BY g HAVING count(DISTINCT k) > 1 OR sum(v) IS NULL;
+-- expect state, kept beside the table
+SELECT `__trickle_k0`, __trickle_x0, __trickle_x2, __trickle_x3, __trickle_x5, __trickle_x7, sum(__trickle_w) AS __trickle_n, sum(CASE WHEN __trickle_x1 IS NULL THEN 0L ELSE __trickle_w END) AS __trickle_c1, CAST(coalesce(sum(__trickle_x1 * CAST(__trickle_w AS DECIMAL(10,0))), 0) AS DECIMAL(38,2)) AS __trickle_s1, sum(CASE WHEN __trickle_x4 IS NULL THEN 0L ELSE __trickle_w END) AS __trickle_c4, CAST(coalesce(sum(__trickle_x4 * CAST(__trickle_w AS DECIMAL(10,0))), 0) AS DECIMAL(38,2)) AS __trickle_s4, sum(CASE WHEN __trickle_x6 IS NULL THEN 0L ELSE __trickle_w END) AS __trickle_c6
+FROM (
+  SELECT g AS `__trickle_k0`, i AS __trickle_x0, v AS __trickle_x1, k AS __trickle_x2, k AS __trickle_x3, v AS __trickle_x4, CASE WHEN i > 0 THEN k END AS __trickle_x5, 1 AS __trickle_x6, k AS __trickle_x7, CAST(1 AS BIGINT) AS __trickle_w
+  FROM t_after AS t)
+GROUP BY `__trickle_k0`, __trickle_x0, __trickle_x2, __trickle_x3, __trickle_x5, __trickle_x7;
+-- expect gains_1, computed once: what the changed rows add to each group
+SELECT `__trickle_k0`, __trickle_x0, __trickle_x2, __trickle_x3, __trickle_x5, __trickle_x7, sum(__trickle_w) AS __trickle_n, sum(CASE WHEN __trickle_x1 IS NULL THEN 0L ELSE __trickle_w END) AS __trickle_c1, CAST(coalesce(sum(__trickle_x1 * CAST(__trickle_w AS DECIMAL(10,0))), 0) AS DECIMAL(38,2)) AS __trickle_s1, sum(CASE WHEN __trickle_x4 IS NULL THEN 0L ELSE __trickle_w END) AS __trickle_c4, CAST(coalesce(sum(__trickle_x4 * CAST(__trickle_w AS DECIMAL(10,0))), 0) AS DECIMAL(38,2)) AS __trickle_s4, sum(CASE WHEN __trickle_x6 IS NULL THEN 0L ELSE __trickle_w END) AS __trickle_c6
+FROM (
+  SELECT g AS `__trickle_k0`, i AS __trickle_x0, v AS __trickle_x1, k AS __trickle_x2, k AS __trickle_x3, v AS __trickle_x4, CASE WHEN i > 0 THEN k END AS __trickle_x5, 1 AS __trickle_x6, k AS __trickle_x7, __trickle_weight AS __trickle_w
+  FROM t_changes AS t)
+GROUP BY `__trickle_k0`, __trickle_x0, __trickle_x2, __trickle_x3, __trickle_x5, __trickle_x7;
+-- expect change
+SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS n, __trickle_i2 AS s, __trickle_i3 AS low, __trickle_i4 AS spread, __trickle_i5 AS m, __trickle_i6 AS f, __trickle_i7 AS c
+  FROM (
+    SELECT `__trickle_k0` AS __trickle_i0, __trickle_e0 AS __trickle_i1, CASE WHEN __trickle_c1 > 0 THEN CAST(__trickle_s1 AS decimal(20,2)) END AS __trickle_i2, __trickle_e2 AS __trickle_i3, __trickle_e3 - __trickle_e2 AS __trickle_i4, CASE WHEN __trickle_c4 > 0 THEN IF(__trickle_c4 < 100000000, CAST(CAST(__trickle_s4 AS DECIMAL(20,2)) / CAST(__trickle_c4 AS DECIMAL(20,0)) AS double), raise_error('Kept lines: an average of too many rows')) END AS __trickle_i5, __trickle_e5 AS __trickle_i6, __trickle_n AS __trickle_i7
+    FROM (
+      SELECT `__trickle_k0`, coalesce(sum(IF(__trickle_n < 0, CAST(raise_error('Kept lines: the rows of a value do not add up') AS BIGINT), __trickle_n)), 0) AS __trickle_n, coalesce(sum(__trickle_c1), 0) AS __trickle_c1, coalesce(sum(__trickle_s1), 0) AS __trickle_s1, coalesce(sum(__trickle_c4), 0) AS __trickle_c4, coalesce(sum(__trickle_s4), 0) AS __trickle_s4, coalesce(sum(__trickle_c6), 0) AS __trickle_c6, count(DISTINCT __trickle_x0) AS __trickle_e0, min(__trickle_x2) AS __trickle_e2, max(__trickle_x3) AS __trickle_e3, count(DISTINCT __trickle_x5) AS __trickle_e5, count(DISTINCT __trickle_x7) AS __trickle_e7
+      FROM (
+        SELECT `__trickle_k0`, __trickle_x0, __trickle_x2, __trickle_x3, __trickle_x5, __trickle_x7, sum(__trickle_n) AS __trickle_n, sum(__trickle_c1) AS __trickle_c1, sum(__trickle_s1) AS __trickle_s1, sum(__trickle_c4) AS __trickle_c4, sum(__trickle_s4) AS __trickle_s4, sum(__trickle_c6) AS __trickle_c6
+        FROM (
+          SELECT `__trickle_k0`, __trickle_x0, __trickle_x2, __trickle_x3, __trickle_x5, __trickle_x7, __trickle_n, __trickle_c1, __trickle_s1, __trickle_c4, __trickle_s4, __trickle_c6
+          FROM (
+            SELECT `__trickle_k0`, __trickle_x0, __trickle_x2, __trickle_x3, __trickle_x5, __trickle_x7, __trickle_n, __trickle_c1, __trickle_s1, __trickle_c4, __trickle_s4, __trickle_c6
+            FROM (
+              SELECT *
+              FROM state AS l
+              WHERE EXISTS (
+                SELECT 1
+                FROM gains_1 AS d
+                WHERE d.`__trickle_k0` <=> l.`__trickle_k0`))
+            UNION ALL
+            SELECT `__trickle_k0`, __trickle_x0, __trickle_x2, __trickle_x3, __trickle_x5, __trickle_x7, __trickle_n, __trickle_c1, __trickle_s1, __trickle_c4, __trickle_s4, __trickle_c6
+            FROM gains_1))
+        GROUP BY `__trickle_k0`, __trickle_x0, __trickle_x2, __trickle_x3, __trickle_x5, __trickle_x7
+        HAVING sum(__trickle_n) <> 0)
+      GROUP BY `__trickle_k0`)
+    WHERE IF(__trickle_n < 0 OR __trickle_c1 < 0 OR __trickle_c4 < 0 OR __trickle_c6 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true) AND (__trickle_e7 > 1 OR CASE WHEN __trickle_c1 > 0 THEN CAST(__trickle_s1 AS decimal(20,2)) END IS NULL)))
+UNION ALL
+SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT *
+  FROM published AS __trickle_p
+  WHERE EXISTS (
+    SELECT 1
+    FROM gains_1
+    WHERE `__trickle_k0` <=> __trickle_p.`g`));
+
+-- title: distinct values of all rows
+-- changed: a, b
+-- state: kept
+SELECT count(DISTINCT a.v) AS n, count(DISTINCT b.w) AS m, sum(a.v) AS s, count(*) AS c FROM a JOIN b ON a.k = b.k;
+-- expect state, kept beside the table
+SELECT __trickle_x0, __trickle_x1, sum(__trickle_w) AS __trickle_n, sum(CASE WHEN __trickle_x2 IS NULL THEN 0L ELSE __trickle_w END) AS __trickle_c2, CAST(coalesce(sum(CAST(__trickle_x2 AS DECIMAL(20,0)) * CAST(__trickle_w AS DECIMAL(10,0))), 0) AS DECIMAL(38,0)) AS __trickle_s2, sum(CASE WHEN __trickle_x3 IS NULL THEN 0L ELSE __trickle_w END) AS __trickle_c3
+FROM (
+  SELECT a.v AS __trickle_x0, b.w AS __trickle_x1, a.v AS __trickle_x2, 1 AS __trickle_x3, CAST(1 AS BIGINT) AS __trickle_w
+  FROM a_after AS a JOIN b_after AS b ON a.k = b.k)
+GROUP BY __trickle_x0, __trickle_x1;
+-- expect gains_1, computed once: what the changed rows add to each group
+SELECT __trickle_x0, __trickle_x1, sum(__trickle_w) AS __trickle_n, sum(CASE WHEN __trickle_x2 IS NULL THEN 0L ELSE __trickle_w END) AS __trickle_c2, CAST(coalesce(sum(CAST(__trickle_x2 AS DECIMAL(20,0)) * CAST(__trickle_w AS DECIMAL(10,0))), 0) AS DECIMAL(38,0)) AS __trickle_s2, sum(CASE WHEN __trickle_x3 IS NULL THEN 0L ELSE __trickle_w END) AS __trickle_c3
+FROM (
+  SELECT a.v AS __trickle_x0, b.w AS __trickle_x1, a.v AS __trickle_x2, 1 AS __trickle_x3, __trickle_weight AS __trickle_w
+  FROM a_changes AS a JOIN b_after AS b ON a.k = b.k
+  UNION ALL
+  SELECT a.v AS __trickle_x0, b.w AS __trickle_x1, a.v AS __trickle_x2, 1 AS __trickle_x3, __trickle_weight AS __trickle_w
+  FROM a_before AS a JOIN b_changes AS b ON a.k = b.k)
+GROUP BY __trickle_x0, __trickle_x1;
+-- expect change
+SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT __trickle_i0 AS n, __trickle_i1 AS m, __trickle_i2 AS s, __trickle_i3 AS c
+  FROM (
+    SELECT __trickle_e0 AS __trickle_i0, __trickle_e1 AS __trickle_i1, CASE WHEN __trickle_c2 > 0 THEN CAST(__trickle_s2 AS bigint) END AS __trickle_i2, __trickle_n AS __trickle_i3
+    FROM (
+      SELECT coalesce(sum(IF(__trickle_n < 0, CAST(raise_error('Kept lines: the rows of a value do not add up') AS BIGINT), __trickle_n)), 0) AS __trickle_n, coalesce(sum(__trickle_c2), 0) AS __trickle_c2, coalesce(sum(__trickle_s2), 0) AS __trickle_s2, coalesce(sum(__trickle_c3), 0) AS __trickle_c3, count(DISTINCT __trickle_x0) AS __trickle_e0, count(DISTINCT __trickle_x1) AS __trickle_e1
+      FROM (
+        SELECT __trickle_x0, __trickle_x1, sum(__trickle_n) AS __trickle_n, sum(__trickle_c2) AS __trickle_c2, sum(__trickle_s2) AS __trickle_s2, sum(__trickle_c3) AS __trickle_c3
+        FROM (
+          SELECT __trickle_x0, __trickle_x1, __trickle_n, __trickle_c2, __trickle_s2, __trickle_c3
+          FROM (
+            SELECT __trickle_x0, __trickle_x1, __trickle_n, __trickle_c2, __trickle_s2, __trickle_c3
+            FROM (
+              SELECT *
+              FROM state AS l
+              WHERE EXISTS (
+                SELECT 1
+                FROM gains_1 AS d
+                WHERE true))
+            UNION ALL
+            SELECT __trickle_x0, __trickle_x1, __trickle_n, __trickle_c2, __trickle_s2, __trickle_c3
+            FROM gains_1))
+        GROUP BY __trickle_x0, __trickle_x1
+        HAVING sum(__trickle_n) <> 0))
+    WHERE IF(__trickle_n < 0 OR __trickle_c2 < 0 OR __trickle_c3 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
+UNION ALL
+SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT *
+  FROM published AS __trickle_p
+  WHERE EXISTS (
+    SELECT 1
+    FROM gains_1
+    WHERE true));
+
+-- title: distinct values of expressions and literals, keys that are not shown
+-- changed: a
+-- state: kept
+SELECT count(DISTINCT k % 2) AS n, count(DISTINCT 1) AS one, count(DISTINCT upper(s)) AS u FROM a GROUP BY v;
+-- expect state, kept beside the table
+SELECT `__trickle_k0`, __trickle_x0, __trickle_x1, __trickle_x2, sum(__trickle_w) AS __trickle_n
+FROM (
+  SELECT v AS `__trickle_k0`, k % 2 AS __trickle_x0, 1 AS __trickle_x1, upper(s) AS __trickle_x2, CAST(1 AS BIGINT) AS __trickle_w
+  FROM a_after AS a)
+GROUP BY `__trickle_k0`, __trickle_x0, __trickle_x1, __trickle_x2;
+-- expect gains_1, computed once: what the changed rows add to each group
+SELECT `__trickle_k0`, __trickle_x0, __trickle_x1, __trickle_x2, sum(__trickle_w) AS __trickle_n
+FROM (
+  SELECT v AS `__trickle_k0`, k % 2 AS __trickle_x0, 1 AS __trickle_x1, upper(s) AS __trickle_x2, __trickle_weight AS __trickle_w
+  FROM a_changes AS a)
+GROUP BY `__trickle_k0`, __trickle_x0, __trickle_x1, __trickle_x2;
+-- expect change
+SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT __trickle_i0 AS n, __trickle_i1 AS one, __trickle_i2 AS u
+  FROM (
+    SELECT __trickle_e0 AS __trickle_i0, __trickle_e1 AS __trickle_i1, __trickle_e2 AS __trickle_i2
+    FROM (
+      SELECT `__trickle_k0`, coalesce(sum(IF(__trickle_n < 0, CAST(raise_error('Kept lines: the rows of a value do not add up') AS BIGINT), __trickle_n)), 0) AS __trickle_n, count(DISTINCT __trickle_x0) AS __trickle_e0, count(DISTINCT __trickle_x1) AS __trickle_e1, count(DISTINCT __trickle_x2) AS __trickle_e2
+      FROM (
+        SELECT `__trickle_k0`, __trickle_x0, __trickle_x1, __trickle_x2, sum(__trickle_n) AS __trickle_n
+        FROM (
+          SELECT `__trickle_k0`, __trickle_x0, __trickle_x1, __trickle_x2, __trickle_n
+          FROM (
+            SELECT `__trickle_k0`, __trickle_x0, __trickle_x1, __trickle_x2, __trickle_n
+            FROM (
+              SELECT *
+              FROM state AS l
+              WHERE EXISTS (
+                SELECT 1
+                FROM gains_1 AS d
+                WHERE d.`__trickle_k0` <=> l.`__trickle_k0`))
+            UNION ALL
+            SELECT `__trickle_k0`, __trickle_x0, __trickle_x1, __trickle_x2, __trickle_n
+            FROM gains_1))
+        GROUP BY `__trickle_k0`, __trickle_x0, __trickle_x1, __trickle_x2
+        HAVING sum(__trickle_n) <> 0)
+      GROUP BY `__trickle_k0`)
+    WHERE IF(__trickle_n < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
+UNION ALL
+SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT __trickle_i0 AS n, __trickle_i1 AS one, __trickle_i2 AS u
+  FROM (
+    SELECT __trickle_e0 AS __trickle_i0, __trickle_e1 AS __trickle_i1, __trickle_e2 AS __trickle_i2
+    FROM (
+      SELECT `__trickle_k0`, coalesce(sum(IF(__trickle_n < 0, CAST(raise_error('Kept lines: the rows of a value do not add up') AS BIGINT), __trickle_n)), 0) AS __trickle_n, count(DISTINCT __trickle_x0) AS __trickle_e0, count(DISTINCT __trickle_x1) AS __trickle_e1, count(DISTINCT __trickle_x2) AS __trickle_e2
+      FROM (
+        SELECT `__trickle_k0`, __trickle_x0, __trickle_x1, __trickle_x2, sum(__trickle_n) AS __trickle_n
+        FROM (
+          SELECT `__trickle_k0`, __trickle_x0, __trickle_x1, __trickle_x2, __trickle_n
+          FROM (
+            SELECT *
+            FROM state AS l
+            WHERE EXISTS (
+              SELECT 1
+              FROM gains_1 AS d
+              WHERE d.`__trickle_k0` <=> l.`__trickle_k0`)))
+        GROUP BY `__trickle_k0`, __trickle_x0, __trickle_x1, __trickle_x2
+        HAVING sum(__trickle_n) <> 0)
+      GROUP BY `__trickle_k0`)
+    WHERE IF(__trickle_n < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)));
+
+-- title: distinct doubles
+-- changed: f
+-- state: kept
+SELECT k, count(DISTINCT d) AS n FROM f GROUP BY k;
+-- expect state, kept beside the table
+SELECT `__trickle_k0`, __trickle_x0, sum(__trickle_w) AS __trickle_n
+FROM (
+  SELECT k AS `__trickle_k0`, d AS __trickle_x0, CAST(1 AS BIGINT) AS __trickle_w
+  FROM f_after AS f)
+GROUP BY `__trickle_k0`, __trickle_x0;
+-- expect gains_1, computed once: what the changed rows add to each group
+SELECT `__trickle_k0`, __trickle_x0, sum(__trickle_w) AS __trickle_n
+FROM (
+  SELECT k AS `__trickle_k0`, d AS __trickle_x0, __trickle_weight AS __trickle_w
+  FROM f_changes AS f)
+GROUP BY `__trickle_k0`, __trickle_x0;
+-- expect change
+SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS n
+  FROM (
+    SELECT `__trickle_k0` AS __trickle_i0, __trickle_e0 AS __trickle_i1
+    FROM (
+      SELECT `__trickle_k0`, coalesce(sum(IF(__trickle_n < 0, CAST(raise_error('Kept lines: the rows of a value do not add up') AS BIGINT), __trickle_n)), 0) AS __trickle_n, count(DISTINCT __trickle_x0) AS __trickle_e0
+      FROM (
+        SELECT `__trickle_k0`, __trickle_x0, sum(__trickle_n) AS __trickle_n
+        FROM (
+          SELECT `__trickle_k0`, __trickle_x0, __trickle_n
+          FROM (
+            SELECT `__trickle_k0`, __trickle_x0, __trickle_n
+            FROM (
+              SELECT *
+              FROM state AS l
+              WHERE EXISTS (
+                SELECT 1
+                FROM gains_1 AS d
+                WHERE d.`__trickle_k0` <=> l.`__trickle_k0`))
+            UNION ALL
+            SELECT `__trickle_k0`, __trickle_x0, __trickle_n
+            FROM gains_1))
+        GROUP BY `__trickle_k0`, __trickle_x0
+        HAVING sum(__trickle_n) <> 0)
+      GROUP BY `__trickle_k0`)
+    WHERE IF(__trickle_n < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
+UNION ALL
+SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT *
+  FROM published AS __trickle_p
+  WHERE EXISTS (
+    SELECT 1
+    FROM gains_1
+    WHERE `__trickle_k0` <=> __trickle_p.`k`));
+
+-- title: minima and maxima inside expressions
+-- changed: t
+-- state: kept
+SELECT k, max(v) - min(v) AS spread, coalesce(max(g), 'none') AS g FROM t GROUP BY k HAVING min(i) < 7 OR min(i) IS NULL;
+-- expect state, kept beside the table
+SELECT `__trickle_k0`, __trickle_x0, __trickle_x1, __trickle_x2, __trickle_x3, sum(__trickle_w) AS __trickle_n
+FROM (
+  SELECT k AS `__trickle_k0`, v AS __trickle_x0, v AS __trickle_x1, g AS __trickle_x2, i AS __trickle_x3, CAST(1 AS BIGINT) AS __trickle_w
+  FROM t_after AS t)
+GROUP BY `__trickle_k0`, __trickle_x0, __trickle_x1, __trickle_x2, __trickle_x3;
+-- expect gains_1, computed once: what the changed rows add to each group
+SELECT `__trickle_k0`, __trickle_x0, __trickle_x1, __trickle_x2, __trickle_x3, sum(__trickle_w) AS __trickle_n
+FROM (
+  SELECT k AS `__trickle_k0`, v AS __trickle_x0, v AS __trickle_x1, g AS __trickle_x2, i AS __trickle_x3, __trickle_weight AS __trickle_w
+  FROM t_changes AS t)
+GROUP BY `__trickle_k0`, __trickle_x0, __trickle_x1, __trickle_x2, __trickle_x3;
+-- expect change
+SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS spread, __trickle_i2 AS g
+  FROM (
+    SELECT `__trickle_k0` AS __trickle_i0, __trickle_e0 - __trickle_e1 AS __trickle_i1, coalesce(__trickle_e2, 'none') AS __trickle_i2
+    FROM (
+      SELECT `__trickle_k0`, coalesce(sum(IF(__trickle_n < 0, CAST(raise_error('Kept lines: the rows of a value do not add up') AS BIGINT), __trickle_n)), 0) AS __trickle_n, max(__trickle_x0) AS __trickle_e0, min(__trickle_x1) AS __trickle_e1, max(__trickle_x2) AS __trickle_e2, min(__trickle_x3) AS __trickle_e3
+      FROM (
+        SELECT `__trickle_k0`, __trickle_x0, __trickle_x1, __trickle_x2, __trickle_x3, sum(__trickle_n) AS __trickle_n
+        FROM (
+          SELECT `__trickle_k0`, __trickle_x0, __trickle_x1, __trickle_x2, __trickle_x3, __trickle_n
+          FROM (
+            SELECT `__trickle_k0`, __trickle_x0, __trickle_x1, __trickle_x2, __trickle_x3, __trickle_n
+            FROM (
+              SELECT *
+              FROM state AS l
+              WHERE EXISTS (
+                SELECT 1
+                FROM gains_1 AS d
+                WHERE d.`__trickle_k0` <=> l.`__trickle_k0`))
+            UNION ALL
+            SELECT `__trickle_k0`, __trickle_x0, __trickle_x1, __trickle_x2, __trickle_x3, __trickle_n
+            FROM gains_1))
+        GROUP BY `__trickle_k0`, __trickle_x0, __trickle_x1, __trickle_x2, __trickle_x3
+        HAVING sum(__trickle_n) <> 0)
+      GROUP BY `__trickle_k0`)
+    WHERE IF(__trickle_n < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true) AND (__trickle_e3 < 7 OR __trickle_e3 IS NULL)))
+UNION ALL
+SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT *
+  FROM published AS __trickle_p
+  WHERE EXISTS (
+    SELECT 1
+    FROM gains_1
+    WHERE `__trickle_k0` <=> __trickle_p.`k`));
+
+-- title: distinct values of several columns at once have no state
+-- changed: a
+-- state: kept
+SELECT s, count(DISTINCT k, v) AS n FROM a GROUP BY s;
+-- expect no state
+
+-- title: sums of distinct values have no state
+-- changed: a
+-- state: kept
+SELECT s, sum(DISTINCT k) AS n FROM a GROUP BY s;
+-- expect no state
+
+-- title: distinct values chosen by a subquery
+-- changed: a, b
+-- state: kept
+SELECT a.s, count(DISTINCT a.v) AS n FROM a WHERE a.k NOT IN (SELECT k FROM b WHERE w > 1) GROUP BY a.s;
+-- expect state, kept beside the table
+SELECT `__trickle_k0`, __trickle_x0, sum(__trickle_w) AS __trickle_n
+FROM (
+  SELECT a.s AS `__trickle_k0`, a.v AS __trickle_x0, CAST(1 AS BIGINT) AS __trickle_w
+  FROM a_after AS a
+  WHERE (a.k NOT IN (
+    SELECT k
+    FROM b_after AS b
+    WHERE w > 1)))
+GROUP BY `__trickle_k0`, __trickle_x0;
+-- expect gains_1, computed once: what the changed rows add to each group
+SELECT `__trickle_k0`, __trickle_x0, sum(__trickle_w) AS __trickle_n
+FROM (
+  SELECT a.s AS `__trickle_k0`, a.v AS __trickle_x0, __trickle_weight AS __trickle_w
+  FROM a_changes AS a
+  WHERE (a.k NOT IN (
+    SELECT k
+    FROM b_after AS b
+    WHERE w > 1))
+  UNION ALL
+  SELECT a.s AS `__trickle_k0`, a.v AS __trickle_x0, CAST(1 AS BIGINT) AS __trickle_w
+  FROM a_before AS a
+  WHERE (a.k NOT IN (
+    SELECT k
+    FROM b_after AS b
+    WHERE w > 1)) AND (((a.k) IN (
+    SELECT k
+    FROM b_changes AS b
+    WHERE (w > 1)) OR EXISTS (
+    SELECT 1
+    FROM (
+      SELECT k
+      FROM b_changes AS b
+      WHERE (w > 1)) AS __trickle_n(__trickle_v)
+    WHERE __trickle_v IS NULL) OR (a.k) IS NULL))
+  UNION ALL
+  SELECT a.s AS `__trickle_k0`, a.v AS __trickle_x0, CAST(-1 AS BIGINT) AS __trickle_w
+  FROM a_before AS a
+  WHERE (a.k NOT IN (
+    SELECT k
+    FROM b_before AS b
+    WHERE w > 1)) AND (((a.k) IN (
+    SELECT k
+    FROM b_changes AS b
+    WHERE (w > 1)) OR EXISTS (
+    SELECT 1
+    FROM (
+      SELECT k
+      FROM b_changes AS b
+      WHERE (w > 1)) AS __trickle_n(__trickle_v)
+    WHERE __trickle_v IS NULL) OR (a.k) IS NULL)))
+GROUP BY `__trickle_k0`, __trickle_x0;
+-- expect change
+SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS n
+  FROM (
+    SELECT `__trickle_k0` AS __trickle_i0, __trickle_e0 AS __trickle_i1
+    FROM (
+      SELECT `__trickle_k0`, coalesce(sum(IF(__trickle_n < 0, CAST(raise_error('Kept lines: the rows of a value do not add up') AS BIGINT), __trickle_n)), 0) AS __trickle_n, count(DISTINCT __trickle_x0) AS __trickle_e0
+      FROM (
+        SELECT `__trickle_k0`, __trickle_x0, sum(__trickle_n) AS __trickle_n
+        FROM (
+          SELECT `__trickle_k0`, __trickle_x0, __trickle_n
+          FROM (
+            SELECT `__trickle_k0`, __trickle_x0, __trickle_n
+            FROM (
+              SELECT *
+              FROM state AS l
+              WHERE EXISTS (
+                SELECT 1
+                FROM gains_1 AS d
+                WHERE d.`__trickle_k0` <=> l.`__trickle_k0`))
+            UNION ALL
+            SELECT `__trickle_k0`, __trickle_x0, __trickle_n
+            FROM gains_1))
+        GROUP BY `__trickle_k0`, __trickle_x0
+        HAVING sum(__trickle_n) <> 0)
+      GROUP BY `__trickle_k0`)
+    WHERE IF(__trickle_n < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
+UNION ALL
+SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT *
+  FROM published AS __trickle_p
+  WHERE EXISTS (
+    SELECT 1
+    FROM gains_1
+    WHERE `__trickle_k0` <=> __trickle_p.`s`));
+
+-- title: MIN where keys are not shown
+-- changed: t
+-- state: kept
+SELECT min(v) AS lo, count(*) AS n FROM t GROUP BY g;
+-- expect state, kept beside the table
+SELECT `__trickle_k0`, __trickle_x0, sum(__trickle_w) AS __trickle_n, sum(CASE WHEN __trickle_x1 IS NULL THEN 0L ELSE __trickle_w END) AS __trickle_c1
+FROM (
+  SELECT g AS `__trickle_k0`, v AS __trickle_x0, 1 AS __trickle_x1, CAST(1 AS BIGINT) AS __trickle_w
+  FROM t_after AS t)
+GROUP BY `__trickle_k0`, __trickle_x0;
+-- expect gains_1, computed once: what the changed rows add to each group
+SELECT `__trickle_k0`, __trickle_x0, sum(__trickle_w) AS __trickle_n, sum(CASE WHEN __trickle_x1 IS NULL THEN 0L ELSE __trickle_w END) AS __trickle_c1
+FROM (
+  SELECT g AS `__trickle_k0`, v AS __trickle_x0, 1 AS __trickle_x1, __trickle_weight AS __trickle_w
+  FROM t_changes AS t)
+GROUP BY `__trickle_k0`, __trickle_x0;
+-- expect change
+SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT __trickle_i0 AS lo, __trickle_i1 AS n
+  FROM (
+    SELECT __trickle_e0 AS __trickle_i0, __trickle_n AS __trickle_i1
+    FROM (
+      SELECT `__trickle_k0`, coalesce(sum(IF(__trickle_n < 0, CAST(raise_error('Kept lines: the rows of a value do not add up') AS BIGINT), __trickle_n)), 0) AS __trickle_n, coalesce(sum(__trickle_c1), 0) AS __trickle_c1, min(__trickle_x0) AS __trickle_e0
+      FROM (
+        SELECT `__trickle_k0`, __trickle_x0, sum(__trickle_n) AS __trickle_n, sum(__trickle_c1) AS __trickle_c1
+        FROM (
+          SELECT `__trickle_k0`, __trickle_x0, __trickle_n, __trickle_c1
+          FROM (
+            SELECT `__trickle_k0`, __trickle_x0, __trickle_n, __trickle_c1
+            FROM (
+              SELECT *
+              FROM state AS l
+              WHERE EXISTS (
+                SELECT 1
+                FROM gains_1 AS d
+                WHERE d.`__trickle_k0` <=> l.`__trickle_k0`))
+            UNION ALL
+            SELECT `__trickle_k0`, __trickle_x0, __trickle_n, __trickle_c1
+            FROM gains_1))
+        GROUP BY `__trickle_k0`, __trickle_x0
+        HAVING sum(__trickle_n) <> 0)
+      GROUP BY `__trickle_k0`)
+    WHERE IF(__trickle_n < 0 OR __trickle_c1 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
+UNION ALL
+SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT __trickle_i0 AS lo, __trickle_i1 AS n
+  FROM (
+    SELECT __trickle_e0 AS __trickle_i0, __trickle_n AS __trickle_i1
+    FROM (
+      SELECT `__trickle_k0`, coalesce(sum(IF(__trickle_n < 0, CAST(raise_error('Kept lines: the rows of a value do not add up') AS BIGINT), __trickle_n)), 0) AS __trickle_n, coalesce(sum(__trickle_c1), 0) AS __trickle_c1, min(__trickle_x0) AS __trickle_e0
+      FROM (
+        SELECT `__trickle_k0`, __trickle_x0, sum(__trickle_n) AS __trickle_n, sum(__trickle_c1) AS __trickle_c1
+        FROM (
+          SELECT `__trickle_k0`, __trickle_x0, __trickle_n, __trickle_c1
+          FROM (
+            SELECT *
+            FROM state AS l
+            WHERE EXISTS (
+              SELECT 1
+              FROM gains_1 AS d
+              WHERE d.`__trickle_k0` <=> l.`__trickle_k0`)))
+        GROUP BY `__trickle_k0`, __trickle_x0
+        HAVING sum(__trickle_n) <> 0)
+      GROUP BY `__trickle_k0`)
+    WHERE IF(__trickle_n < 0 OR __trickle_c1 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)));
+
+-- title: HAVING against a total
+-- changed: t
+-- state: kept
+SELECT g, sum(v) AS s, count(*) AS n FROM t GROUP BY g HAVING sum(v) > (SELECT sum(v) * 0.3 FROM t) AND count(*) > 0;
+-- expect state, kept beside the table
+SELECT g AS `__trickle_k0`, count(*) AS __trickle_n, count(v) AS __trickle_c0, CAST(coalesce(sum((v)), 0) AS DECIMAL(38,2)) AS __trickle_s0, count(1) AS __trickle_c1
+FROM t_after AS t
+GROUP BY g;
+-- expect gains_1, computed once: what the changed rows add to each group
+SELECT `__trickle_k0`, sum(__trickle_w) AS __trickle_n, sum(CASE WHEN __trickle_x0 IS NULL THEN 0L ELSE __trickle_w END) AS __trickle_c0, CAST(coalesce(sum(__trickle_x0 * CAST(__trickle_w AS DECIMAL(10,0))), 0) AS DECIMAL(38,2)) AS __trickle_s0, sum(CASE WHEN __trickle_x1 IS NULL THEN 0L ELSE __trickle_w END) AS __trickle_c1
+FROM (
+  SELECT g AS `__trickle_k0`, v AS __trickle_x0, 1 AS __trickle_x1, __trickle_weight AS __trickle_w
+  FROM t_changes AS t)
+GROUP BY `__trickle_k0`;
+-- expect keys_1, computed once: the keys of groups that HAVING may judge otherwise
+SELECT DISTINCT *
+FROM (
+  SELECT `__trickle_k0`
+  FROM (
+    SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0, sum(__trickle_c1) AS __trickle_c1
+    FROM (
+      SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0, __trickle_c1
+      FROM (
+        SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0, __trickle_c1
+        FROM state
+        UNION ALL
+        SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0, __trickle_c1
+        FROM gains_1))
+    GROUP BY `__trickle_k0`
+    HAVING sum(__trickle_n) <> 0)
+  WHERE coalesce(CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(20,2)) END > (
+    SELECT sum(v) * 0.3
+    FROM t_after AS t) AND __trickle_n > 0, false) <> coalesce(CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(20,2)) END > (
+    SELECT sum(v) * 0.3
+    FROM t_before AS t) AND __trickle_n > 0, false)
+  UNION ALL
+  SELECT `__trickle_k0`
+  FROM gains_1);
+-- expect change
+SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS s, __trickle_i2 AS n
+  FROM (
+    SELECT `__trickle_k0` AS __trickle_i0, CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(20,2)) END AS __trickle_i1, __trickle_n AS __trickle_i2
+    FROM (
+      SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0, sum(__trickle_c1) AS __trickle_c1
+      FROM (
+        SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0, __trickle_c1
+        FROM (
+          SELECT *
+          FROM (
+            SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0, __trickle_c1
+            FROM state
+            UNION ALL
+            SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0, __trickle_c1
+            FROM gains_1) AS l
+          WHERE EXISTS (
+            SELECT 1
+            FROM keys_1 AS d
+            WHERE d.`__trickle_k0` <=> l.`__trickle_k0`)))
+      GROUP BY `__trickle_k0`
+      HAVING sum(__trickle_n) <> 0)
+    WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0 OR __trickle_c1 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true) AND (CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(20,2)) END > (
+      SELECT sum(v) * 0.3
+      FROM t_after AS t) AND __trickle_n > 0)))
+UNION ALL
+SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT *
+  FROM published AS __trickle_p
+  WHERE EXISTS (
+    SELECT 1
+    FROM keys_1
+    WHERE `__trickle_k0` <=> __trickle_p.`g`));
+
+-- title: HAVING against another table, which alone changed
+-- changed: b
+-- state: kept
+SELECT s, count(*) AS n FROM a GROUP BY s HAVING count(*) > (SELECT count(*) FROM b) OR count(v) = (SELECT max(k) FROM b);
+-- expect state, kept beside the table
+SELECT s AS `__trickle_k0`, count(*) AS __trickle_n, count(1) AS __trickle_c0, count(v) AS __trickle_c1
+FROM a_after AS a
+GROUP BY s;
+-- expect state_1, kept of a part
+SELECT count(*) AS __trickle_n, count(1) AS __trickle_c0
+FROM b_after AS b;
+-- expect state_2, kept of a part
+SELECT __trickle_x0, sum(__trickle_w) AS __trickle_n
+FROM (
+  SELECT k AS __trickle_x0, CAST(1 AS BIGINT) AS __trickle_w
+  FROM b_after AS b)
+GROUP BY __trickle_x0;
+-- expect gains_1, computed once: what the changed rows add to each group
+SELECT sum(__trickle_w) AS __trickle_n, sum(CASE WHEN __trickle_x0 IS NULL THEN 0L ELSE __trickle_w END) AS __trickle_c0
+FROM (
+  SELECT 1 AS __trickle_x0, __trickle_weight AS __trickle_w
+  FROM b_changes AS b)
+HAVING count(*) > 0;
+-- expect part_changes_1, computed once: the change of a part
+SELECT `count_star()`, CAST(sum(__trickle_weight) AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT *
+  FROM (
+    SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+    FROM (
+      SELECT __trickle_i0 AS `__trickle_i0`
+      FROM (
+        SELECT __trickle_n AS __trickle_i0
+        FROM (
+          SELECT sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
+          FROM (
+            SELECT __trickle_n, __trickle_c0
+            FROM (
+              SELECT __trickle_n, __trickle_c0
+              FROM (
+                SELECT *
+                FROM `state_1` AS l
+                WHERE EXISTS (
+                  SELECT 1
+                  FROM gains_1 AS d
+                  WHERE true))
+              UNION ALL
+              SELECT __trickle_n, __trickle_c0
+              FROM gains_1)))
+        WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
+    UNION ALL
+    SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+    FROM (
+      SELECT __trickle_i0 AS `__trickle_i0`
+      FROM (
+        SELECT __trickle_n AS __trickle_i0
+        FROM (
+          SELECT sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
+          FROM (
+            SELECT __trickle_n, __trickle_c0
+            FROM (
+              SELECT *
+              FROM `state_1` AS l
+              WHERE EXISTS (
+                SELECT 1
+                FROM gains_1 AS d
+                WHERE true))))
+        WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))) AS __trickle_q(`count_star()`, __trickle_weight))
+GROUP BY `count_star()`
+HAVING sum(__trickle_weight) <> 0;
+-- expect part_after_1, a view: a part after
+SELECT *
+FROM (
+  SELECT __trickle_i0 AS `__trickle_i0`
+  FROM (
+    SELECT __trickle_n AS __trickle_i0
+    FROM (
+      SELECT sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
+      FROM (
+        SELECT __trickle_n, __trickle_c0
+        FROM (
+          SELECT __trickle_n, __trickle_c0
+          FROM `state_1`
+          UNION ALL
+          SELECT __trickle_n, __trickle_c0
+          FROM gains_1)))
+    WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true))) AS __trickle_q(`count_star()`);
+-- expect part_before_1, a view: a part before
+SELECT *
+FROM (
+  SELECT __trickle_i0 AS `__trickle_i0`
+  FROM (
+    SELECT __trickle_n AS __trickle_i0
+    FROM (
+      SELECT sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
+      FROM (
+        SELECT __trickle_n, __trickle_c0
+        FROM (
+          SELECT *
+          FROM `state_1`)))
+    WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true))) AS __trickle_q(`count_star()`);
+-- expect gains_2, computed once: what the changed rows add to each group
+SELECT __trickle_x0, sum(__trickle_w) AS __trickle_n
+FROM (
+  SELECT k AS __trickle_x0, __trickle_weight AS __trickle_w
+  FROM b_changes AS b)
+GROUP BY __trickle_x0;
+-- expect part_changes_2, computed once: the change of a part
+SELECT `max(k)`, CAST(sum(__trickle_weight) AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT *
+  FROM (
+    SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+    FROM (
+      SELECT __trickle_i0 AS `__trickle_i0`
+      FROM (
+        SELECT __trickle_e0 AS __trickle_i0
+        FROM (
+          SELECT coalesce(sum(IF(__trickle_n < 0, CAST(raise_error('Kept lines: the rows of a value do not add up') AS BIGINT), __trickle_n)), 0) AS __trickle_n, max(__trickle_x0) AS __trickle_e0
+          FROM (
+            SELECT __trickle_x0, sum(__trickle_n) AS __trickle_n
+            FROM (
+              SELECT __trickle_x0, __trickle_n
+              FROM (
+                SELECT __trickle_x0, __trickle_n
+                FROM (
+                  SELECT *
+                  FROM `state_2` AS l
+                  WHERE EXISTS (
+                    SELECT 1
+                    FROM gains_2 AS d
+                    WHERE true))
+                UNION ALL
+                SELECT __trickle_x0, __trickle_n
+                FROM gains_2))
+            GROUP BY __trickle_x0
+            HAVING sum(__trickle_n) <> 0))
+        WHERE IF(__trickle_n < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
+    UNION ALL
+    SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+    FROM (
+      SELECT __trickle_i0 AS `__trickle_i0`
+      FROM (
+        SELECT __trickle_e0 AS __trickle_i0
+        FROM (
+          SELECT coalesce(sum(IF(__trickle_n < 0, CAST(raise_error('Kept lines: the rows of a value do not add up') AS BIGINT), __trickle_n)), 0) AS __trickle_n, max(__trickle_x0) AS __trickle_e0
+          FROM (
+            SELECT __trickle_x0, sum(__trickle_n) AS __trickle_n
+            FROM (
+              SELECT __trickle_x0, __trickle_n
+              FROM (
+                SELECT *
+                FROM `state_2` AS l
+                WHERE EXISTS (
+                  SELECT 1
+                  FROM gains_2 AS d
+                  WHERE true)))
+            GROUP BY __trickle_x0
+            HAVING sum(__trickle_n) <> 0))
+        WHERE IF(__trickle_n < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))) AS __trickle_q(`max(k)`, __trickle_weight))
+GROUP BY `max(k)`
+HAVING sum(__trickle_weight) <> 0;
+-- expect part_after_2, a view: a part after
+SELECT *
+FROM (
+  SELECT __trickle_i0 AS `__trickle_i0`
+  FROM (
+    SELECT __trickle_e0 AS __trickle_i0
+    FROM (
+      SELECT coalesce(sum(IF(__trickle_n < 0, CAST(raise_error('Kept lines: the rows of a value do not add up') AS BIGINT), __trickle_n)), 0) AS __trickle_n, max(__trickle_x0) AS __trickle_e0
+      FROM (
+        SELECT __trickle_x0, sum(__trickle_n) AS __trickle_n
+        FROM (
+          SELECT __trickle_x0, __trickle_n
+          FROM (
+            SELECT __trickle_x0, __trickle_n
+            FROM `state_2`
+            UNION ALL
+            SELECT __trickle_x0, __trickle_n
+            FROM gains_2))
+        GROUP BY __trickle_x0
+        HAVING sum(__trickle_n) <> 0))
+    WHERE IF(__trickle_n < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true))) AS __trickle_q(`max(k)`);
+-- expect part_before_2, a view: a part before
+SELECT *
+FROM (
+  SELECT __trickle_i0 AS `__trickle_i0`
+  FROM (
+    SELECT __trickle_e0 AS __trickle_i0
+    FROM (
+      SELECT coalesce(sum(IF(__trickle_n < 0, CAST(raise_error('Kept lines: the rows of a value do not add up') AS BIGINT), __trickle_n)), 0) AS __trickle_n, max(__trickle_x0) AS __trickle_e0
+      FROM (
+        SELECT __trickle_x0, sum(__trickle_n) AS __trickle_n
+        FROM (
+          SELECT __trickle_x0, __trickle_n
+          FROM (
+            SELECT *
+            FROM `state_2`))
+        GROUP BY __trickle_x0
+        HAVING sum(__trickle_n) <> 0))
+    WHERE IF(__trickle_n < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true))) AS __trickle_q(`max(k)`);
+-- expect keys_1, computed once: the keys of groups that HAVING may judge otherwise
+SELECT `__trickle_k0`
+FROM (
+  SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_c1) AS __trickle_c1
+  FROM (
+    SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_c1
+    FROM (
+      SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_c1
+      FROM state))
+  GROUP BY `__trickle_k0`
+  HAVING sum(__trickle_n) <> 0)
+WHERE coalesce(__trickle_n > (
+  SELECT *
+  FROM part_after_1) OR __trickle_c1 = (
+  SELECT *
+  FROM part_after_2), false) <> coalesce(__trickle_n > (
+  SELECT *
+  FROM part_before_1) OR __trickle_c1 = (
+  SELECT *
+  FROM part_before_2), false);
+-- expect change
+SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS n
+  FROM (
+    SELECT `__trickle_k0` AS __trickle_i0, __trickle_n AS __trickle_i1
+    FROM (
+      SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_c1) AS __trickle_c1
+      FROM (
+        SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_c1
+        FROM (
+          SELECT *
+          FROM (
+            SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_c1
+            FROM state) AS l
+          WHERE EXISTS (
+            SELECT 1
+            FROM keys_1 AS d
+            WHERE d.`__trickle_k0` <=> l.`__trickle_k0`)))
+      GROUP BY `__trickle_k0`
+      HAVING sum(__trickle_n) <> 0)
+    WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0 OR __trickle_c1 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true) AND (__trickle_n > (
+      SELECT *
+      FROM part_after_1) OR __trickle_c1 = (
+      SELECT *
+      FROM part_after_2))))
+UNION ALL
+SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT *
+  FROM published AS __trickle_p
+  WHERE EXISTS (
+    SELECT 1
+    FROM keys_1
+    WHERE `__trickle_k0` <=> __trickle_p.`s`));
+
+-- title: HAVING against a total, keys that are not shown
+-- changed: a, b
+-- state: kept
+SELECT count(*) AS n, max(k) AS m FROM a GROUP BY s HAVING count(*) * 2 > (SELECT count(*) FROM b);
+-- expect state, kept beside the table
+SELECT `__trickle_k0`, __trickle_x1, sum(__trickle_w) AS __trickle_n, sum(CASE WHEN __trickle_x0 IS NULL THEN 0L ELSE __trickle_w END) AS __trickle_c0
+FROM (
+  SELECT s AS `__trickle_k0`, 1 AS __trickle_x0, k AS __trickle_x1, CAST(1 AS BIGINT) AS __trickle_w
+  FROM a_after AS a)
+GROUP BY `__trickle_k0`, __trickle_x1;
+-- expect state_1, kept of a part
+SELECT count(*) AS __trickle_n, count(1) AS __trickle_c0
+FROM b_after AS b;
+-- expect gains_1, computed once: what the changed rows add to each group
+SELECT sum(__trickle_w) AS __trickle_n, sum(CASE WHEN __trickle_x0 IS NULL THEN 0L ELSE __trickle_w END) AS __trickle_c0
+FROM (
+  SELECT 1 AS __trickle_x0, __trickle_weight AS __trickle_w
+  FROM b_changes AS b)
+HAVING count(*) > 0;
+-- expect part_changes_1, computed once: the change of a part
+SELECT `count_star()`, CAST(sum(__trickle_weight) AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT *
+  FROM (
+    SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+    FROM (
+      SELECT __trickle_i0 AS `__trickle_i0`
+      FROM (
+        SELECT __trickle_n AS __trickle_i0
+        FROM (
+          SELECT sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
+          FROM (
+            SELECT __trickle_n, __trickle_c0
+            FROM (
+              SELECT __trickle_n, __trickle_c0
+              FROM (
+                SELECT *
+                FROM `state_1` AS l
+                WHERE EXISTS (
+                  SELECT 1
+                  FROM gains_1 AS d
+                  WHERE true))
+              UNION ALL
+              SELECT __trickle_n, __trickle_c0
+              FROM gains_1)))
+        WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
+    UNION ALL
+    SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+    FROM (
+      SELECT __trickle_i0 AS `__trickle_i0`
+      FROM (
+        SELECT __trickle_n AS __trickle_i0
+        FROM (
+          SELECT sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
+          FROM (
+            SELECT __trickle_n, __trickle_c0
+            FROM (
+              SELECT *
+              FROM `state_1` AS l
+              WHERE EXISTS (
+                SELECT 1
+                FROM gains_1 AS d
+                WHERE true))))
+        WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))) AS __trickle_q(`count_star()`, __trickle_weight))
+GROUP BY `count_star()`
+HAVING sum(__trickle_weight) <> 0;
+-- expect part_after_1, a view: a part after
+SELECT *
+FROM (
+  SELECT __trickle_i0 AS `__trickle_i0`
+  FROM (
+    SELECT __trickle_n AS __trickle_i0
+    FROM (
+      SELECT sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
+      FROM (
+        SELECT __trickle_n, __trickle_c0
+        FROM (
+          SELECT __trickle_n, __trickle_c0
+          FROM `state_1`
+          UNION ALL
+          SELECT __trickle_n, __trickle_c0
+          FROM gains_1)))
+    WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true))) AS __trickle_q(`count_star()`);
+-- expect part_before_1, a view: a part before
+SELECT *
+FROM (
+  SELECT __trickle_i0 AS `__trickle_i0`
+  FROM (
+    SELECT __trickle_n AS __trickle_i0
+    FROM (
+      SELECT sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
+      FROM (
+        SELECT __trickle_n, __trickle_c0
+        FROM (
+          SELECT *
+          FROM `state_1`)))
+    WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true))) AS __trickle_q(`count_star()`);
+-- expect gains_2, computed once: what the changed rows add to each group
+SELECT `__trickle_k0`, __trickle_x1, sum(__trickle_w) AS __trickle_n, sum(CASE WHEN __trickle_x0 IS NULL THEN 0L ELSE __trickle_w END) AS __trickle_c0
+FROM (
+  SELECT s AS `__trickle_k0`, 1 AS __trickle_x0, k AS __trickle_x1, __trickle_weight AS __trickle_w
+  FROM a_changes AS a)
+GROUP BY `__trickle_k0`, __trickle_x1;
+-- expect keys_1, computed once: the keys of groups that HAVING may judge otherwise
+SELECT DISTINCT *
+FROM (
+  SELECT `__trickle_k0`
+  FROM (
+    SELECT `__trickle_k0`, coalesce(sum(IF(__trickle_n < 0, CAST(raise_error('Kept lines: the rows of a value do not add up') AS BIGINT), __trickle_n)), 0) AS __trickle_n, coalesce(sum(__trickle_c0), 0) AS __trickle_c0, max(__trickle_x1) AS __trickle_e1
+    FROM (
+      SELECT `__trickle_k0`, __trickle_x1, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
+      FROM (
+        SELECT `__trickle_k0`, __trickle_x1, __trickle_n, __trickle_c0
+        FROM (
+          SELECT `__trickle_k0`, __trickle_x1, __trickle_n, __trickle_c0
+          FROM state
+          UNION ALL
+          SELECT `__trickle_k0`, __trickle_x1, __trickle_n, __trickle_c0
+          FROM gains_2))
+      GROUP BY `__trickle_k0`, __trickle_x1
+      HAVING sum(__trickle_n) <> 0)
+    GROUP BY `__trickle_k0`)
+  WHERE coalesce(__trickle_n * 2 > (
+    SELECT *
+    FROM part_after_1), false) <> coalesce(__trickle_n * 2 > (
+    SELECT *
+    FROM part_before_1), false)
+  UNION ALL
+  SELECT `__trickle_k0`
+  FROM gains_2);
+-- expect change
+SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT __trickle_i0 AS n, __trickle_i1 AS m
+  FROM (
+    SELECT __trickle_n AS __trickle_i0, __trickle_e1 AS __trickle_i1
+    FROM (
+      SELECT `__trickle_k0`, coalesce(sum(IF(__trickle_n < 0, CAST(raise_error('Kept lines: the rows of a value do not add up') AS BIGINT), __trickle_n)), 0) AS __trickle_n, coalesce(sum(__trickle_c0), 0) AS __trickle_c0, max(__trickle_x1) AS __trickle_e1
+      FROM (
+        SELECT `__trickle_k0`, __trickle_x1, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
+        FROM (
+          SELECT `__trickle_k0`, __trickle_x1, __trickle_n, __trickle_c0
+          FROM (
+            SELECT *
+            FROM (
+              SELECT `__trickle_k0`, __trickle_x1, __trickle_n, __trickle_c0
+              FROM state
+              UNION ALL
+              SELECT `__trickle_k0`, __trickle_x1, __trickle_n, __trickle_c0
+              FROM gains_2) AS l
+            WHERE EXISTS (
+              SELECT 1
+              FROM keys_1 AS d
+              WHERE d.`__trickle_k0` <=> l.`__trickle_k0`)))
+        GROUP BY `__trickle_k0`, __trickle_x1
+        HAVING sum(__trickle_n) <> 0)
+      GROUP BY `__trickle_k0`)
+    WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true) AND (__trickle_n * 2 > (
+      SELECT *
+      FROM part_after_1))))
+UNION ALL
+SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT __trickle_i0 AS n, __trickle_i1 AS m
+  FROM (
+    SELECT __trickle_n AS __trickle_i0, __trickle_e1 AS __trickle_i1
+    FROM (
+      SELECT `__trickle_k0`, coalesce(sum(IF(__trickle_n < 0, CAST(raise_error('Kept lines: the rows of a value do not add up') AS BIGINT), __trickle_n)), 0) AS __trickle_n, coalesce(sum(__trickle_c0), 0) AS __trickle_c0, max(__trickle_x1) AS __trickle_e1
+      FROM (
+        SELECT `__trickle_k0`, __trickle_x1, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
+        FROM (
+          SELECT `__trickle_k0`, __trickle_x1, __trickle_n, __trickle_c0
+          FROM (
+            SELECT *
+            FROM (
+              SELECT *
+              FROM state) AS l
+            WHERE EXISTS (
+              SELECT 1
+              FROM keys_1 AS d
+              WHERE d.`__trickle_k0` <=> l.`__trickle_k0`)))
+        GROUP BY `__trickle_k0`, __trickle_x1
+        HAVING sum(__trickle_n) <> 0)
+      GROUP BY `__trickle_k0`)
+    WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true) AND (__trickle_n * 2 > (
+      SELECT *
+      FROM part_before_1))));
+
+-- title: a share of a total
+-- changed: t
+-- state: kept
+SELECT k, count(*) AS n, count(*) * 100 / (SELECT count(*) FROM t) > 30 AS much FROM t GROUP BY k;
+-- expect state, kept beside the table
+SELECT k AS `__trickle_k0`, count(*) AS __trickle_n, count(1) AS __trickle_c0
+FROM t_after AS t
+GROUP BY k;
+-- expect state_1, kept of a part
+SELECT count(*) AS __trickle_n, count(1) AS __trickle_c0
+FROM t_after AS t;
+-- expect gains_1, computed once: what the changed rows add to each group
+SELECT sum(__trickle_w) AS __trickle_n, sum(CASE WHEN __trickle_x0 IS NULL THEN 0L ELSE __trickle_w END) AS __trickle_c0
+FROM (
+  SELECT 1 AS __trickle_x0, __trickle_weight AS __trickle_w
+  FROM t_changes AS t)
+HAVING count(*) > 0;
+-- expect part_changes_1, computed once: the change of a part
+SELECT `count_star()`, CAST(sum(__trickle_weight) AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT *
+  FROM (
+    SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+    FROM (
+      SELECT __trickle_i0 AS `__trickle_i0`
+      FROM (
+        SELECT __trickle_n AS __trickle_i0
+        FROM (
+          SELECT sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
+          FROM (
+            SELECT __trickle_n, __trickle_c0
+            FROM (
+              SELECT __trickle_n, __trickle_c0
+              FROM (
+                SELECT *
+                FROM `state_1` AS l
+                WHERE EXISTS (
+                  SELECT 1
+                  FROM gains_1 AS d
+                  WHERE true))
+              UNION ALL
+              SELECT __trickle_n, __trickle_c0
+              FROM gains_1)))
+        WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
+    UNION ALL
+    SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+    FROM (
+      SELECT __trickle_i0 AS `__trickle_i0`
+      FROM (
+        SELECT __trickle_n AS __trickle_i0
+        FROM (
+          SELECT sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
+          FROM (
+            SELECT __trickle_n, __trickle_c0
+            FROM (
+              SELECT *
+              FROM `state_1` AS l
+              WHERE EXISTS (
+                SELECT 1
+                FROM gains_1 AS d
+                WHERE true))))
+        WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))) AS __trickle_q(`count_star()`, __trickle_weight))
+GROUP BY `count_star()`
+HAVING sum(__trickle_weight) <> 0;
+-- expect part_after_1, a view: a part after
+SELECT *
+FROM (
+  SELECT __trickle_i0 AS `__trickle_i0`
+  FROM (
+    SELECT __trickle_n AS __trickle_i0
+    FROM (
+      SELECT sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
+      FROM (
+        SELECT __trickle_n, __trickle_c0
+        FROM (
+          SELECT __trickle_n, __trickle_c0
+          FROM `state_1`
+          UNION ALL
+          SELECT __trickle_n, __trickle_c0
+          FROM gains_1)))
+    WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true))) AS __trickle_q(`count_star()`);
+-- expect part_before_1, a view: a part before
+SELECT *
+FROM (
+  SELECT __trickle_i0 AS `__trickle_i0`
+  FROM (
+    SELECT __trickle_n AS __trickle_i0
+    FROM (
+      SELECT sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
+      FROM (
+        SELECT __trickle_n, __trickle_c0
+        FROM (
+          SELECT *
+          FROM `state_1`)))
+    WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true))) AS __trickle_q(`count_star()`);
+-- expect gains_2, computed once: what the changed rows add to each group
+SELECT `__trickle_k0`, sum(__trickle_w) AS __trickle_n, sum(CASE WHEN __trickle_x0 IS NULL THEN 0L ELSE __trickle_w END) AS __trickle_c0
+FROM (
+  SELECT k AS `__trickle_k0`, 1 AS __trickle_x0, __trickle_weight AS __trickle_w
+  FROM t_changes AS t)
+GROUP BY `__trickle_k0`;
+-- expect change
+SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS n, __trickle_i2 AS much
+  FROM (
+    SELECT `__trickle_k0` AS __trickle_i0, __trickle_n AS __trickle_i1, __trickle_n * 100 / (
+      SELECT *
+      FROM part_after_1) > 30 AS __trickle_i2
+    FROM (
+      SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
+      FROM (
+        SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+        FROM (
+          SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+          FROM state
+          UNION ALL
+          SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+          FROM gains_2))
+      GROUP BY `__trickle_k0`
+      HAVING sum(__trickle_n) <> 0)
+    WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
+UNION ALL
+SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT *
+  FROM published AS __trickle_p
+  WHERE true);
+
+-- title: all rows against a total
+-- changed: a, b
+-- state: kept
+SELECT sum(k) AS s, (SELECT count(*) FROM b) AS n FROM a HAVING count(*) > (SELECT count(DISTINCT k) FROM b);
+-- expect state, kept beside the table
+SELECT count(*) AS __trickle_n, count(k) AS __trickle_c0, CAST(coalesce(sum(CAST((k) AS DECIMAL(20,0))), 0) AS DECIMAL(38,0)) AS __trickle_s0, count(1) AS __trickle_c1
+FROM a_after AS a;
+-- expect state_1, kept of a part
+SELECT count(*) AS __trickle_n, count(1) AS __trickle_c0
+FROM b_after AS b;
+-- expect state_2, kept of a part
+SELECT __trickle_x0, sum(__trickle_w) AS __trickle_n
+FROM (
+  SELECT k AS __trickle_x0, CAST(1 AS BIGINT) AS __trickle_w
+  FROM b_after AS b)
+GROUP BY __trickle_x0;
+-- expect gains_1, computed once: what the changed rows add to each group
+SELECT sum(__trickle_w) AS __trickle_n, sum(CASE WHEN __trickle_x0 IS NULL THEN 0L ELSE __trickle_w END) AS __trickle_c0
+FROM (
+  SELECT 1 AS __trickle_x0, __trickle_weight AS __trickle_w
+  FROM b_changes AS b)
+HAVING count(*) > 0;
+-- expect part_changes_1, computed once: the change of a part
+SELECT `count_star()`, CAST(sum(__trickle_weight) AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT *
+  FROM (
+    SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+    FROM (
+      SELECT __trickle_i0 AS `__trickle_i0`
+      FROM (
+        SELECT __trickle_n AS __trickle_i0
+        FROM (
+          SELECT sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
+          FROM (
+            SELECT __trickle_n, __trickle_c0
+            FROM (
+              SELECT __trickle_n, __trickle_c0
+              FROM (
+                SELECT *
+                FROM `state_1` AS l
+                WHERE EXISTS (
+                  SELECT 1
+                  FROM gains_1 AS d
+                  WHERE true))
+              UNION ALL
+              SELECT __trickle_n, __trickle_c0
+              FROM gains_1)))
+        WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
+    UNION ALL
+    SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+    FROM (
+      SELECT __trickle_i0 AS `__trickle_i0`
+      FROM (
+        SELECT __trickle_n AS __trickle_i0
+        FROM (
+          SELECT sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
+          FROM (
+            SELECT __trickle_n, __trickle_c0
+            FROM (
+              SELECT *
+              FROM `state_1` AS l
+              WHERE EXISTS (
+                SELECT 1
+                FROM gains_1 AS d
+                WHERE true))))
+        WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))) AS __trickle_q(`count_star()`, __trickle_weight))
+GROUP BY `count_star()`
+HAVING sum(__trickle_weight) <> 0;
+-- expect part_after_1, a view: a part after
+SELECT *
+FROM (
+  SELECT __trickle_i0 AS `__trickle_i0`
+  FROM (
+    SELECT __trickle_n AS __trickle_i0
+    FROM (
+      SELECT sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
+      FROM (
+        SELECT __trickle_n, __trickle_c0
+        FROM (
+          SELECT __trickle_n, __trickle_c0
+          FROM `state_1`
+          UNION ALL
+          SELECT __trickle_n, __trickle_c0
+          FROM gains_1)))
+    WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true))) AS __trickle_q(`count_star()`);
+-- expect part_before_1, a view: a part before
+SELECT *
+FROM (
+  SELECT __trickle_i0 AS `__trickle_i0`
+  FROM (
+    SELECT __trickle_n AS __trickle_i0
+    FROM (
+      SELECT sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
+      FROM (
+        SELECT __trickle_n, __trickle_c0
+        FROM (
+          SELECT *
+          FROM `state_1`)))
+    WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true))) AS __trickle_q(`count_star()`);
+-- expect gains_2, computed once: what the changed rows add to each group
+SELECT __trickle_x0, sum(__trickle_w) AS __trickle_n
+FROM (
+  SELECT k AS __trickle_x0, __trickle_weight AS __trickle_w
+  FROM b_changes AS b)
+GROUP BY __trickle_x0;
+-- expect part_changes_2, computed once: the change of a part
+SELECT `count(DISTINCT k)`, CAST(sum(__trickle_weight) AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT *
+  FROM (
+    SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+    FROM (
+      SELECT __trickle_i0 AS `__trickle_i0`
+      FROM (
+        SELECT __trickle_e0 AS __trickle_i0
+        FROM (
+          SELECT coalesce(sum(IF(__trickle_n < 0, CAST(raise_error('Kept lines: the rows of a value do not add up') AS BIGINT), __trickle_n)), 0) AS __trickle_n, count(DISTINCT __trickle_x0) AS __trickle_e0
+          FROM (
+            SELECT __trickle_x0, sum(__trickle_n) AS __trickle_n
+            FROM (
+              SELECT __trickle_x0, __trickle_n
+              FROM (
+                SELECT __trickle_x0, __trickle_n
+                FROM (
+                  SELECT *
+                  FROM `state_2` AS l
+                  WHERE EXISTS (
+                    SELECT 1
+                    FROM gains_2 AS d
+                    WHERE true))
+                UNION ALL
+                SELECT __trickle_x0, __trickle_n
+                FROM gains_2))
+            GROUP BY __trickle_x0
+            HAVING sum(__trickle_n) <> 0))
+        WHERE IF(__trickle_n < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
+    UNION ALL
+    SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+    FROM (
+      SELECT __trickle_i0 AS `__trickle_i0`
+      FROM (
+        SELECT __trickle_e0 AS __trickle_i0
+        FROM (
+          SELECT coalesce(sum(IF(__trickle_n < 0, CAST(raise_error('Kept lines: the rows of a value do not add up') AS BIGINT), __trickle_n)), 0) AS __trickle_n, count(DISTINCT __trickle_x0) AS __trickle_e0
+          FROM (
+            SELECT __trickle_x0, sum(__trickle_n) AS __trickle_n
+            FROM (
+              SELECT __trickle_x0, __trickle_n
+              FROM (
+                SELECT *
+                FROM `state_2` AS l
+                WHERE EXISTS (
+                  SELECT 1
+                  FROM gains_2 AS d
+                  WHERE true)))
+            GROUP BY __trickle_x0
+            HAVING sum(__trickle_n) <> 0))
+        WHERE IF(__trickle_n < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))) AS __trickle_q(`count(DISTINCT k)`, __trickle_weight))
+GROUP BY `count(DISTINCT k)`
+HAVING sum(__trickle_weight) <> 0;
+-- expect part_after_2, a view: a part after
+SELECT *
+FROM (
+  SELECT __trickle_i0 AS `__trickle_i0`
+  FROM (
+    SELECT __trickle_e0 AS __trickle_i0
+    FROM (
+      SELECT coalesce(sum(IF(__trickle_n < 0, CAST(raise_error('Kept lines: the rows of a value do not add up') AS BIGINT), __trickle_n)), 0) AS __trickle_n, count(DISTINCT __trickle_x0) AS __trickle_e0
+      FROM (
+        SELECT __trickle_x0, sum(__trickle_n) AS __trickle_n
+        FROM (
+          SELECT __trickle_x0, __trickle_n
+          FROM (
+            SELECT __trickle_x0, __trickle_n
+            FROM `state_2`
+            UNION ALL
+            SELECT __trickle_x0, __trickle_n
+            FROM gains_2))
+        GROUP BY __trickle_x0
+        HAVING sum(__trickle_n) <> 0))
+    WHERE IF(__trickle_n < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true))) AS __trickle_q(`count(DISTINCT k)`);
+-- expect part_before_2, a view: a part before
+SELECT *
+FROM (
+  SELECT __trickle_i0 AS `__trickle_i0`
+  FROM (
+    SELECT __trickle_e0 AS __trickle_i0
+    FROM (
+      SELECT coalesce(sum(IF(__trickle_n < 0, CAST(raise_error('Kept lines: the rows of a value do not add up') AS BIGINT), __trickle_n)), 0) AS __trickle_n, count(DISTINCT __trickle_x0) AS __trickle_e0
+      FROM (
+        SELECT __trickle_x0, sum(__trickle_n) AS __trickle_n
+        FROM (
+          SELECT __trickle_x0, __trickle_n
+          FROM (
+            SELECT *
+            FROM `state_2`))
+        GROUP BY __trickle_x0
+        HAVING sum(__trickle_n) <> 0))
+    WHERE IF(__trickle_n < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true))) AS __trickle_q(`count(DISTINCT k)`);
+-- expect gains_3, computed once: what the changed rows add to each group
+SELECT sum(__trickle_w) AS __trickle_n, sum(CASE WHEN __trickle_x0 IS NULL THEN 0L ELSE __trickle_w END) AS __trickle_c0, CAST(coalesce(sum(CAST(__trickle_x0 AS DECIMAL(20,0)) * CAST(__trickle_w AS DECIMAL(10,0))), 0) AS DECIMAL(38,0)) AS __trickle_s0, sum(CASE WHEN __trickle_x1 IS NULL THEN 0L ELSE __trickle_w END) AS __trickle_c1
+FROM (
+  SELECT k AS __trickle_x0, 1 AS __trickle_x1, __trickle_weight AS __trickle_w
+  FROM a_changes AS a)
+HAVING count(*) > 0;
+-- expect change
+SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT __trickle_i0 AS s, __trickle_i1 AS n
+  FROM (
+    SELECT CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS bigint) END AS __trickle_i0, (
+      SELECT *
+      FROM part_after_1) AS __trickle_i1
+    FROM (
+      SELECT sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0, sum(__trickle_c1) AS __trickle_c1
+      FROM (
+        SELECT __trickle_n, __trickle_c0, __trickle_s0, __trickle_c1
+        FROM (
+          SELECT __trickle_n, __trickle_c0, __trickle_s0, __trickle_c1
+          FROM state
+          UNION ALL
+          SELECT __trickle_n, __trickle_c0, __trickle_s0, __trickle_c1
+          FROM gains_3)))
+    WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0 OR __trickle_c1 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true) AND (__trickle_n > (
+      SELECT *
+      FROM part_after_2))))
+UNION ALL
+SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT *
+  FROM published AS __trickle_p
+  WHERE true);
+
+-- title: HAVING against a correlated subquery has no state
+-- changed: a, b
+-- state: kept
+SELECT k, count(*) AS n FROM a GROUP BY k HAVING count(*) > (SELECT count(*) FROM b WHERE b.k = a.k);
+-- expect state_1, kept of a part
+SELECT b.k AS `__trickle_k0`, count(*) AS __trickle_n, count(1) AS __trickle_c0
+FROM b_after AS b
+GROUP BY b.k;
+-- expect gains_1, computed once: what the changed rows add to each key
+SELECT `__trickle_k0`, sum(__trickle_w) AS __trickle_n, sum(CASE WHEN __trickle_x0 IS NULL THEN 0L ELSE __trickle_w END) AS __trickle_c0
+FROM (
+  SELECT b.k AS `__trickle_k0`, 1 AS __trickle_x0, __trickle_weight AS __trickle_w
+  FROM b_changes AS b)
+GROUP BY `__trickle_k0`;
+-- expect change
+SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT k, count(*) AS n
+  FROM a_after AS a
+  GROUP BY k
+  HAVING count(*) > (
+    SELECT __trickle_n
+    FROM (
+      SELECT coalesce(sum(__trickle_n), 0) AS __trickle_n, coalesce(sum(__trickle_c0), 0) AS __trickle_c0
+      FROM (
+        SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+        FROM `state_1`
+        UNION ALL
+        SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+        FROM gains_1)
+      WHERE `__trickle_k0` = a.k)))
+UNION ALL
+SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT *
+  FROM published AS __trickle_p
+  WHERE true);
+
+-- title: sums of what a changed subquery chooses
+-- changed: a, b
+-- state: kept
+SELECT s, sum(CASE WHEN v > (SELECT count(*) FROM b) THEN 1 ELSE 0 END) AS n FROM a GROUP BY s;
+-- expect state_1, kept of a part
+SELECT count(*) AS __trickle_n, count(1) AS __trickle_c0
+FROM b_after AS b;
+-- expect gains_1, computed once: what the changed rows add to each group
+SELECT sum(__trickle_w) AS __trickle_n, sum(CASE WHEN __trickle_x0 IS NULL THEN 0L ELSE __trickle_w END) AS __trickle_c0
+FROM (
+  SELECT 1 AS __trickle_x0, __trickle_weight AS __trickle_w
+  FROM b_changes AS b)
+HAVING count(*) > 0;
+-- expect part_changes_1, computed once: the change of a part
+SELECT `count_star()`, CAST(sum(__trickle_weight) AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT *
+  FROM (
+    SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+    FROM (
+      SELECT __trickle_i0 AS `__trickle_i0`
+      FROM (
+        SELECT __trickle_n AS __trickle_i0
+        FROM (
+          SELECT sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
+          FROM (
+            SELECT __trickle_n, __trickle_c0
+            FROM (
+              SELECT __trickle_n, __trickle_c0
+              FROM (
+                SELECT *
+                FROM `state_1` AS l
+                WHERE EXISTS (
+                  SELECT 1
+                  FROM gains_1 AS d
+                  WHERE true))
+              UNION ALL
+              SELECT __trickle_n, __trickle_c0
+              FROM gains_1)))
+        WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
+    UNION ALL
+    SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+    FROM (
+      SELECT __trickle_i0 AS `__trickle_i0`
+      FROM (
+        SELECT __trickle_n AS __trickle_i0
+        FROM (
+          SELECT sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
+          FROM (
+            SELECT __trickle_n, __trickle_c0
+            FROM (
+              SELECT *
+              FROM `state_1` AS l
+              WHERE EXISTS (
+                SELECT 1
+                FROM gains_1 AS d
+                WHERE true))))
+        WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))) AS __trickle_q(`count_star()`, __trickle_weight))
+GROUP BY `count_star()`
+HAVING sum(__trickle_weight) <> 0;
+-- expect part_after_1, a view: a part after
+SELECT *
+FROM (
+  SELECT __trickle_i0 AS `__trickle_i0`
+  FROM (
+    SELECT __trickle_n AS __trickle_i0
+    FROM (
+      SELECT sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
+      FROM (
+        SELECT __trickle_n, __trickle_c0
+        FROM (
+          SELECT __trickle_n, __trickle_c0
+          FROM `state_1`
+          UNION ALL
+          SELECT __trickle_n, __trickle_c0
+          FROM gains_1)))
+    WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true))) AS __trickle_q(`count_star()`);
+-- expect part_before_1, a view: a part before
+SELECT *
+FROM (
+  SELECT __trickle_i0 AS `__trickle_i0`
+  FROM (
+    SELECT __trickle_n AS __trickle_i0
+    FROM (
+      SELECT sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
+      FROM (
+        SELECT __trickle_n, __trickle_c0
+        FROM (
+          SELECT *
+          FROM `state_1`)))
+    WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true))) AS __trickle_q(`count_star()`);
+-- expect change
+SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT s, sum(CASE WHEN v > (
+    SELECT *
+    FROM part_after_1) THEN 1 ELSE 0 END) AS n
+  FROM a_after AS a
+  GROUP BY s)
+UNION ALL
+SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT *
+  FROM published AS __trickle_p
+  WHERE true);

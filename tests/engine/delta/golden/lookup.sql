@@ -512,17 +512,40 @@ FROM (
   WHERE (n.v = a.k))
 HAVING count(*) > 0;
 -- expect part_changes_1, computed once: the change of a part
-SELECT *
+SELECT `count_star()`, CAST(sum(__trickle_weight) AS BIGINT) AS __trickle_weight
 FROM (
-  SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+  SELECT *
   FROM (
-    SELECT __trickle_i0 AS `__trickle_i0`
+    SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
     FROM (
-      SELECT __trickle_n AS __trickle_i0
+      SELECT __trickle_i0 AS `__trickle_i0`
       FROM (
-        SELECT sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
+        SELECT __trickle_n AS __trickle_i0
         FROM (
-          SELECT __trickle_n, __trickle_c0
+          SELECT sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
+          FROM (
+            SELECT __trickle_n, __trickle_c0
+            FROM (
+              SELECT __trickle_n, __trickle_c0
+              FROM (
+                SELECT *
+                FROM `state_1` AS l
+                WHERE EXISTS (
+                  SELECT 1
+                  FROM gains_1 AS d
+                  WHERE true))
+              UNION ALL
+              SELECT __trickle_n, __trickle_c0
+              FROM gains_1)))
+        WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
+    UNION ALL
+    SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+    FROM (
+      SELECT __trickle_i0 AS `__trickle_i0`
+      FROM (
+        SELECT __trickle_n AS __trickle_i0
+        FROM (
+          SELECT sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
           FROM (
             SELECT __trickle_n, __trickle_c0
             FROM (
@@ -531,29 +554,10 @@ FROM (
               WHERE EXISTS (
                 SELECT 1
                 FROM gains_1 AS d
-                WHERE true))
-            UNION ALL
-            SELECT __trickle_n, __trickle_c0
-            FROM gains_1)))
-      WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
-  UNION ALL
-  SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
-  FROM (
-    SELECT __trickle_i0 AS `__trickle_i0`
-    FROM (
-      SELECT __trickle_n AS __trickle_i0
-      FROM (
-        SELECT sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
-        FROM (
-          SELECT __trickle_n, __trickle_c0
-          FROM (
-            SELECT *
-            FROM `state_1` AS l
-            WHERE EXISTS (
-              SELECT 1
-              FROM gains_1 AS d
-              WHERE true))))
-      WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))) AS __trickle_q(`count_star()`, __trickle_weight);
+                WHERE true))))
+        WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))) AS __trickle_q(`count_star()`, __trickle_weight))
+GROUP BY `count_star()`
+HAVING sum(__trickle_weight) <> 0;
 -- expect part_after_1, a view: a part after
 SELECT *
 FROM (

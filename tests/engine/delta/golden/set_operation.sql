@@ -585,6 +585,40 @@ WHERE __trickle_weight <> 0;
 -- title: brackets and limit
 -- changed: a, b
 (SELECT k FROM a) UNION ALL (SELECT k FROM b) ORDER BY k LIMIT 3;
+-- expect row_changes_1, computed once: the change of the rows below
+SELECT CAST(`__trickle_c1` AS int) AS `k`, __trickle_weight
+FROM (
+  SELECT k, __trickle_weight AS __trickle_weight
+  FROM a_changes AS a) AS __trickle_q(`__trickle_c1`, __trickle_weight)
+UNION ALL
+SELECT CAST(`__trickle_c1` AS int) AS `k`, __trickle_weight
+FROM (
+  SELECT k, __trickle_weight AS __trickle_weight
+  FROM b_changes AS b) AS __trickle_q(`__trickle_c1`, __trickle_weight);
+-- expect top_candidates_1, computed once: what may be on top now
+SELECT `k`, __trickle_weight, __trickle_count
+FROM (
+  SELECT *, max(CASE WHEN __trickle_was THEN __trickle_rank END) OVER () AS __trickle_last, count(CASE WHEN __trickle_was THEN 1 END) OVER () AS __trickle_count
+  FROM (
+    SELECT *, rank() OVER (ORDER BY `k`) AS __trickle_rank
+    FROM (
+      SELECT `k`, CAST(sum(__trickle_weight) AS BIGINT) AS __trickle_weight, false AS __trickle_was
+      FROM (
+        SELECT `k`, CAST(1 AS BIGINT) AS __trickle_weight
+        FROM published
+        UNION ALL
+        SELECT `k`, __trickle_weight
+        FROM (
+          SELECT *
+          FROM row_changes_1) AS __trickle_d(`k`, __trickle_weight))
+      GROUP BY `k`
+      HAVING sum(__trickle_weight) <> 0
+      UNION ALL
+      SELECT *, true AS __trickle_was
+      FROM (
+        SELECT `k`, CAST(1 AS BIGINT) AS __trickle_weight
+        FROM published))))
+WHERE NOT __trickle_was AND (__trickle_count < 3 OR __trickle_rank < __trickle_last OR (__trickle_rank = __trickle_last AND __trickle_weight > 0));
 -- expect change
 SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
 FROM ((

@@ -22,17 +22,42 @@ FROM (
   FROM t_changes AS t)
 GROUP BY `__trickle_k0`;
 -- expect part_changes_1, computed once: the change of a part
-SELECT *
+SELECT `g`, `n`, CAST(sum(__trickle_weight) AS BIGINT) AS __trickle_weight
 FROM (
-  SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+  SELECT *
   FROM (
-    SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS n
+    SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
     FROM (
-      SELECT `__trickle_k0` AS __trickle_i0, __trickle_n AS __trickle_i1
+      SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS n
       FROM (
-        SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
+        SELECT `__trickle_k0` AS __trickle_i0, __trickle_n AS __trickle_i1
         FROM (
-          SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+          SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
+          FROM (
+            SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+            FROM (
+              SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+              FROM (
+                SELECT *
+                FROM `state_1` AS l
+                WHERE EXISTS (
+                  SELECT 1
+                  FROM gains_2 AS d
+                  WHERE d.`__trickle_k0` <=> l.`__trickle_k0`))
+              UNION ALL
+              SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+              FROM gains_2))
+          GROUP BY `__trickle_k0`
+          HAVING sum(__trickle_n) <> 0)
+        WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
+    UNION ALL
+    SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+    FROM (
+      SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS n
+      FROM (
+        SELECT `__trickle_k0` AS __trickle_i0, __trickle_n AS __trickle_i1
+        FROM (
+          SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
           FROM (
             SELECT `__trickle_k0`, __trickle_n, __trickle_c0
             FROM (
@@ -41,33 +66,12 @@ FROM (
               WHERE EXISTS (
                 SELECT 1
                 FROM gains_2 AS d
-                WHERE d.`__trickle_k0` <=> l.`__trickle_k0`))
-            UNION ALL
-            SELECT `__trickle_k0`, __trickle_n, __trickle_c0
-            FROM gains_2))
-        GROUP BY `__trickle_k0`
-        HAVING sum(__trickle_n) <> 0)
-      WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
-  UNION ALL
-  SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
-  FROM (
-    SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS n
-    FROM (
-      SELECT `__trickle_k0` AS __trickle_i0, __trickle_n AS __trickle_i1
-      FROM (
-        SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
-        FROM (
-          SELECT `__trickle_k0`, __trickle_n, __trickle_c0
-          FROM (
-            SELECT *
-            FROM `state_1` AS l
-            WHERE EXISTS (
-              SELECT 1
-              FROM gains_2 AS d
-              WHERE d.`__trickle_k0` <=> l.`__trickle_k0`)))
-        GROUP BY `__trickle_k0`
-        HAVING sum(__trickle_n) <> 0)
-      WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))) AS __trickle_q(`g`, `n`, __trickle_weight);
+                WHERE d.`__trickle_k0` <=> l.`__trickle_k0`)))
+          GROUP BY `__trickle_k0`
+          HAVING sum(__trickle_n) <> 0)
+        WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))) AS __trickle_q(`g`, `n`, __trickle_weight))
+GROUP BY `g`, `n`
+HAVING sum(__trickle_weight) <> 0;
 -- expect part_after_1, a view: a part after
 SELECT *
 FROM (
@@ -197,17 +201,42 @@ FROM (
   WHERE (__trickle_answers.`__trickle_k0` = a.k))
 GROUP BY `__trickle_k0`;
 -- expect part_changes_1, computed once: the change of a part
-SELECT *
+SELECT `k`, `count(b.w)`, CAST(sum(__trickle_weight) AS BIGINT) AS __trickle_weight
 FROM (
-  SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+  SELECT *
   FROM (
-    SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS `__trickle_i1`
+    SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
     FROM (
-      SELECT `__trickle_k0` AS __trickle_i0, __trickle_c0 AS __trickle_i1
+      SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS `__trickle_i1`
       FROM (
-        SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
+        SELECT `__trickle_k0` AS __trickle_i0, __trickle_c0 AS __trickle_i1
         FROM (
-          SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+          SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
+          FROM (
+            SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+            FROM (
+              SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+              FROM (
+                SELECT *
+                FROM `state_1` AS l
+                WHERE EXISTS (
+                  SELECT 1
+                  FROM gains_3 AS d
+                  WHERE d.`__trickle_k0` <=> l.`__trickle_k0`))
+              UNION ALL
+              SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+              FROM gains_3))
+          GROUP BY `__trickle_k0`
+          HAVING sum(__trickle_n) <> 0)
+        WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
+    UNION ALL
+    SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+    FROM (
+      SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS `__trickle_i1`
+      FROM (
+        SELECT `__trickle_k0` AS __trickle_i0, __trickle_c0 AS __trickle_i1
+        FROM (
+          SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
           FROM (
             SELECT `__trickle_k0`, __trickle_n, __trickle_c0
             FROM (
@@ -216,33 +245,12 @@ FROM (
               WHERE EXISTS (
                 SELECT 1
                 FROM gains_3 AS d
-                WHERE d.`__trickle_k0` <=> l.`__trickle_k0`))
-            UNION ALL
-            SELECT `__trickle_k0`, __trickle_n, __trickle_c0
-            FROM gains_3))
-        GROUP BY `__trickle_k0`
-        HAVING sum(__trickle_n) <> 0)
-      WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
-  UNION ALL
-  SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
-  FROM (
-    SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS `__trickle_i1`
-    FROM (
-      SELECT `__trickle_k0` AS __trickle_i0, __trickle_c0 AS __trickle_i1
-      FROM (
-        SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
-        FROM (
-          SELECT `__trickle_k0`, __trickle_n, __trickle_c0
-          FROM (
-            SELECT *
-            FROM `state_1` AS l
-            WHERE EXISTS (
-              SELECT 1
-              FROM gains_3 AS d
-              WHERE d.`__trickle_k0` <=> l.`__trickle_k0`)))
-        GROUP BY `__trickle_k0`
-        HAVING sum(__trickle_n) <> 0)
-      WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))) AS __trickle_q(`k`, `count(b.w)`, __trickle_weight);
+                WHERE d.`__trickle_k0` <=> l.`__trickle_k0`)))
+          GROUP BY `__trickle_k0`
+          HAVING sum(__trickle_n) <> 0)
+        WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))) AS __trickle_q(`k`, `count(b.w)`, __trickle_weight))
+GROUP BY `k`, `count(b.w)`
+HAVING sum(__trickle_weight) <> 0;
 -- expect part_after_1, a view: a part after
 SELECT *
 FROM (
@@ -336,17 +344,42 @@ FROM (
   FROM t_changes AS t)
 GROUP BY `__trickle_k0`;
 -- expect part_changes_1, computed once: the change of a part
-SELECT *
+SELECT `k`, `s`, CAST(sum(__trickle_weight) AS BIGINT) AS __trickle_weight
 FROM (
-  SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+  SELECT *
   FROM (
-    SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS s
+    SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
     FROM (
-      SELECT `__trickle_k0` AS __trickle_i0, CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(20,2)) END AS __trickle_i1
+      SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS s
       FROM (
-        SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0, sum(__trickle_c1) AS __trickle_c1
+        SELECT `__trickle_k0` AS __trickle_i0, CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(20,2)) END AS __trickle_i1
         FROM (
-          SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0, __trickle_c1
+          SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0, sum(__trickle_c1) AS __trickle_c1
+          FROM (
+            SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0, __trickle_c1
+            FROM (
+              SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0, __trickle_c1
+              FROM (
+                SELECT *
+                FROM `state_1` AS l
+                WHERE EXISTS (
+                  SELECT 1
+                  FROM gains_1 AS d
+                  WHERE d.`__trickle_k0` <=> l.`__trickle_k0`))
+              UNION ALL
+              SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0, __trickle_c1
+              FROM gains_1))
+          GROUP BY `__trickle_k0`
+          HAVING sum(__trickle_n) <> 0)
+        WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0 OR __trickle_c1 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true) AND (__trickle_n > 1)))
+    UNION ALL
+    SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+    FROM (
+      SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS s
+      FROM (
+        SELECT `__trickle_k0` AS __trickle_i0, CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(20,2)) END AS __trickle_i1
+        FROM (
+          SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0, sum(__trickle_c1) AS __trickle_c1
           FROM (
             SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0, __trickle_c1
             FROM (
@@ -355,33 +388,12 @@ FROM (
               WHERE EXISTS (
                 SELECT 1
                 FROM gains_1 AS d
-                WHERE d.`__trickle_k0` <=> l.`__trickle_k0`))
-            UNION ALL
-            SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0, __trickle_c1
-            FROM gains_1))
-        GROUP BY `__trickle_k0`
-        HAVING sum(__trickle_n) <> 0)
-      WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0 OR __trickle_c1 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true) AND (__trickle_n > 1)))
-  UNION ALL
-  SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
-  FROM (
-    SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS s
-    FROM (
-      SELECT `__trickle_k0` AS __trickle_i0, CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(20,2)) END AS __trickle_i1
-      FROM (
-        SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0, sum(__trickle_c1) AS __trickle_c1
-        FROM (
-          SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0, __trickle_c1
-          FROM (
-            SELECT *
-            FROM `state_1` AS l
-            WHERE EXISTS (
-              SELECT 1
-              FROM gains_1 AS d
-              WHERE d.`__trickle_k0` <=> l.`__trickle_k0`)))
-        GROUP BY `__trickle_k0`
-        HAVING sum(__trickle_n) <> 0)
-      WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0 OR __trickle_c1 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true) AND (__trickle_n > 1)))) AS __trickle_q(`k`, `s`, __trickle_weight);
+                WHERE d.`__trickle_k0` <=> l.`__trickle_k0`)))
+          GROUP BY `__trickle_k0`
+          HAVING sum(__trickle_n) <> 0)
+        WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0 OR __trickle_c1 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true) AND (__trickle_n > 1)))) AS __trickle_q(`k`, `s`, __trickle_weight))
+GROUP BY `k`, `s`
+HAVING sum(__trickle_weight) <> 0;
 -- expect part_after_1, a view: a part after
 SELECT *
 FROM (
@@ -441,17 +453,42 @@ FROM (
   FROM t_changes AS t)
 GROUP BY `__trickle_k0`;
 -- expect part_changes_1, computed once: the change of a part
-SELECT *
+SELECT `k`, `s`, CAST(sum(__trickle_weight) AS BIGINT) AS __trickle_weight
 FROM (
-  SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+  SELECT *
   FROM (
-    SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS s
+    SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
     FROM (
-      SELECT `__trickle_k0` AS __trickle_i0, CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(20,2)) END AS __trickle_i1
+      SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS s
       FROM (
-        SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0
+        SELECT `__trickle_k0` AS __trickle_i0, CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(20,2)) END AS __trickle_i1
         FROM (
-          SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
+          SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0
+          FROM (
+            SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
+            FROM (
+              SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
+              FROM (
+                SELECT *
+                FROM `state_1` AS l
+                WHERE EXISTS (
+                  SELECT 1
+                  FROM gains_1 AS d
+                  WHERE d.`__trickle_k0` <=> l.`__trickle_k0`))
+              UNION ALL
+              SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
+              FROM gains_1))
+          GROUP BY `__trickle_k0`
+          HAVING sum(__trickle_n) <> 0)
+        WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
+    UNION ALL
+    SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+    FROM (
+      SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS s
+      FROM (
+        SELECT `__trickle_k0` AS __trickle_i0, CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(20,2)) END AS __trickle_i1
+        FROM (
+          SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0
           FROM (
             SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
             FROM (
@@ -460,33 +497,12 @@ FROM (
               WHERE EXISTS (
                 SELECT 1
                 FROM gains_1 AS d
-                WHERE d.`__trickle_k0` <=> l.`__trickle_k0`))
-            UNION ALL
-            SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
-            FROM gains_1))
-        GROUP BY `__trickle_k0`
-        HAVING sum(__trickle_n) <> 0)
-      WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
-  UNION ALL
-  SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
-  FROM (
-    SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS s
-    FROM (
-      SELECT `__trickle_k0` AS __trickle_i0, CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(20,2)) END AS __trickle_i1
-      FROM (
-        SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0
-        FROM (
-          SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
-          FROM (
-            SELECT *
-            FROM `state_1` AS l
-            WHERE EXISTS (
-              SELECT 1
-              FROM gains_1 AS d
-              WHERE d.`__trickle_k0` <=> l.`__trickle_k0`)))
-        GROUP BY `__trickle_k0`
-        HAVING sum(__trickle_n) <> 0)
-      WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))) AS __trickle_q(`k`, `s`, __trickle_weight);
+                WHERE d.`__trickle_k0` <=> l.`__trickle_k0`)))
+          GROUP BY `__trickle_k0`
+          HAVING sum(__trickle_n) <> 0)
+        WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))) AS __trickle_q(`k`, `s`, __trickle_weight))
+GROUP BY `k`, `s`
+HAVING sum(__trickle_weight) <> 0;
 -- expect part_after_1, a view: a part after
 SELECT *
 FROM (
@@ -573,6 +589,12 @@ WITH q AS (SELECT g, sum(v) AS s FROM t GROUP BY g) SELECT g, s FROM q WHERE s =
 SELECT g AS `__trickle_k0`, count(*) AS __trickle_n, count(v) AS __trickle_c0, CAST(coalesce(sum((v)), 0) AS DECIMAL(38,2)) AS __trickle_s0
 FROM t_after AS t
 GROUP BY g;
+-- expect state_2, kept of a part
+SELECT __trickle_x0, sum(__trickle_w) AS __trickle_n
+FROM (
+  SELECT s AS __trickle_x0, CAST(1 AS BIGINT) AS __trickle_w
+  FROM q_after AS q)
+GROUP BY __trickle_x0;
 -- expect gains_1, computed once: what the changed rows add to each group
 SELECT `__trickle_k0`, sum(__trickle_w) AS __trickle_n, sum(CASE WHEN __trickle_x0 IS NULL THEN 0L ELSE __trickle_w END) AS __trickle_c0, CAST(coalesce(sum(__trickle_x0 * CAST(__trickle_w AS DECIMAL(10,0))), 0) AS DECIMAL(38,2)) AS __trickle_s0
 FROM (
@@ -580,17 +602,42 @@ FROM (
   FROM t_changes AS t)
 GROUP BY `__trickle_k0`;
 -- expect part_changes_1, computed once: the change of a part
-SELECT *
+SELECT `g`, `s`, CAST(sum(__trickle_weight) AS BIGINT) AS __trickle_weight
 FROM (
-  SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+  SELECT *
   FROM (
-    SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS s
+    SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
     FROM (
-      SELECT `__trickle_k0` AS __trickle_i0, CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(20,2)) END AS __trickle_i1
+      SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS s
       FROM (
-        SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0
+        SELECT `__trickle_k0` AS __trickle_i0, CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(20,2)) END AS __trickle_i1
         FROM (
-          SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
+          SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0
+          FROM (
+            SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
+            FROM (
+              SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
+              FROM (
+                SELECT *
+                FROM `state_1` AS l
+                WHERE EXISTS (
+                  SELECT 1
+                  FROM gains_1 AS d
+                  WHERE d.`__trickle_k0` <=> l.`__trickle_k0`))
+              UNION ALL
+              SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
+              FROM gains_1))
+          GROUP BY `__trickle_k0`
+          HAVING sum(__trickle_n) <> 0)
+        WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
+    UNION ALL
+    SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+    FROM (
+      SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS s
+      FROM (
+        SELECT `__trickle_k0` AS __trickle_i0, CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(20,2)) END AS __trickle_i1
+        FROM (
+          SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0
           FROM (
             SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
             FROM (
@@ -599,33 +646,12 @@ FROM (
               WHERE EXISTS (
                 SELECT 1
                 FROM gains_1 AS d
-                WHERE d.`__trickle_k0` <=> l.`__trickle_k0`))
-            UNION ALL
-            SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
-            FROM gains_1))
-        GROUP BY `__trickle_k0`
-        HAVING sum(__trickle_n) <> 0)
-      WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
-  UNION ALL
-  SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
-  FROM (
-    SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS s
-    FROM (
-      SELECT `__trickle_k0` AS __trickle_i0, CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(20,2)) END AS __trickle_i1
-      FROM (
-        SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0
-        FROM (
-          SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
-          FROM (
-            SELECT *
-            FROM `state_1` AS l
-            WHERE EXISTS (
-              SELECT 1
-              FROM gains_1 AS d
-              WHERE d.`__trickle_k0` <=> l.`__trickle_k0`)))
-        GROUP BY `__trickle_k0`
-        HAVING sum(__trickle_n) <> 0)
-      WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))) AS __trickle_q(`g`, `s`, __trickle_weight);
+                WHERE d.`__trickle_k0` <=> l.`__trickle_k0`)))
+          GROUP BY `__trickle_k0`
+          HAVING sum(__trickle_n) <> 0)
+        WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))) AS __trickle_q(`g`, `s`, __trickle_weight))
+GROUP BY `g`, `s`
+HAVING sum(__trickle_weight) <> 0;
 -- expect part_after_1, a view: a part after
 SELECT *
 FROM (
@@ -661,28 +687,132 @@ FROM (
       GROUP BY `__trickle_k0`
       HAVING sum(__trickle_n) <> 0)
     WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true))) AS __trickle_q(`g`, `s`);
+-- expect gains_2, computed once: what the changed rows add to each group
+SELECT __trickle_x0, sum(__trickle_w) AS __trickle_n
+FROM (
+  SELECT s AS __trickle_x0, __trickle_weight AS __trickle_w
+  FROM part_changes_1 AS q)
+GROUP BY __trickle_x0;
+-- expect part_changes_2, computed once: the change of a part
+SELECT `max(s)`, CAST(sum(__trickle_weight) AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT *
+  FROM (
+    SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+    FROM (
+      SELECT __trickle_i0 AS `__trickle_i0`
+      FROM (
+        SELECT __trickle_e0 AS __trickle_i0
+        FROM (
+          SELECT coalesce(sum(IF(__trickle_n < 0, CAST(raise_error('Kept lines: the rows of a value do not add up') AS BIGINT), __trickle_n)), 0) AS __trickle_n, max(__trickle_x0) AS __trickle_e0
+          FROM (
+            SELECT __trickle_x0, sum(__trickle_n) AS __trickle_n
+            FROM (
+              SELECT __trickle_x0, __trickle_n
+              FROM (
+                SELECT __trickle_x0, __trickle_n
+                FROM (
+                  SELECT *
+                  FROM `state_2` AS l
+                  WHERE EXISTS (
+                    SELECT 1
+                    FROM gains_2 AS d
+                    WHERE true))
+                UNION ALL
+                SELECT __trickle_x0, __trickle_n
+                FROM gains_2))
+            GROUP BY __trickle_x0
+            HAVING sum(__trickle_n) <> 0))
+        WHERE IF(__trickle_n < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
+    UNION ALL
+    SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+    FROM (
+      SELECT __trickle_i0 AS `__trickle_i0`
+      FROM (
+        SELECT __trickle_e0 AS __trickle_i0
+        FROM (
+          SELECT coalesce(sum(IF(__trickle_n < 0, CAST(raise_error('Kept lines: the rows of a value do not add up') AS BIGINT), __trickle_n)), 0) AS __trickle_n, max(__trickle_x0) AS __trickle_e0
+          FROM (
+            SELECT __trickle_x0, sum(__trickle_n) AS __trickle_n
+            FROM (
+              SELECT __trickle_x0, __trickle_n
+              FROM (
+                SELECT *
+                FROM `state_2` AS l
+                WHERE EXISTS (
+                  SELECT 1
+                  FROM gains_2 AS d
+                  WHERE true)))
+            GROUP BY __trickle_x0
+            HAVING sum(__trickle_n) <> 0))
+        WHERE IF(__trickle_n < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))) AS __trickle_q(`max(s)`, __trickle_weight))
+GROUP BY `max(s)`
+HAVING sum(__trickle_weight) <> 0;
+-- expect part_after_2, a view: a part after
+SELECT *
+FROM (
+  SELECT __trickle_i0 AS `__trickle_i0`
+  FROM (
+    SELECT __trickle_e0 AS __trickle_i0
+    FROM (
+      SELECT coalesce(sum(IF(__trickle_n < 0, CAST(raise_error('Kept lines: the rows of a value do not add up') AS BIGINT), __trickle_n)), 0) AS __trickle_n, max(__trickle_x0) AS __trickle_e0
+      FROM (
+        SELECT __trickle_x0, sum(__trickle_n) AS __trickle_n
+        FROM (
+          SELECT __trickle_x0, __trickle_n
+          FROM (
+            SELECT __trickle_x0, __trickle_n
+            FROM `state_2`
+            UNION ALL
+            SELECT __trickle_x0, __trickle_n
+            FROM gains_2))
+        GROUP BY __trickle_x0
+        HAVING sum(__trickle_n) <> 0))
+    WHERE IF(__trickle_n < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true))) AS __trickle_q(`max(s)`);
+-- expect part_before_2, a view: a part before
+SELECT *
+FROM (
+  SELECT __trickle_i0 AS `__trickle_i0`
+  FROM (
+    SELECT __trickle_e0 AS __trickle_i0
+    FROM (
+      SELECT coalesce(sum(IF(__trickle_n < 0, CAST(raise_error('Kept lines: the rows of a value do not add up') AS BIGINT), __trickle_n)), 0) AS __trickle_n, max(__trickle_x0) AS __trickle_e0
+      FROM (
+        SELECT __trickle_x0, sum(__trickle_n) AS __trickle_n
+        FROM (
+          SELECT __trickle_x0, __trickle_n
+          FROM (
+            SELECT *
+            FROM `state_2`))
+        GROUP BY __trickle_x0
+        HAVING sum(__trickle_n) <> 0))
+    WHERE IF(__trickle_n < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true))) AS __trickle_q(`max(s)`);
 -- expect change
 SELECT g, s, __trickle_weight AS __trickle_weight
 FROM part_changes_1 AS q
 WHERE (s = (
-  SELECT max(s)
-  FROM part_after_1 AS q))
+  SELECT *
+  FROM part_after_2))
 UNION ALL
 SELECT g, s, CAST(1 AS BIGINT) AS __trickle_weight
 FROM part_before_1 AS q
 WHERE (s = (
-  SELECT max(s)
-  FROM part_after_1 AS q)) AND ((EXISTS (
-  SELECT 1
-  FROM part_changes_1 AS q)))
+  SELECT *
+  FROM part_after_2)) AND ((NOT ((s = (
+  SELECT *
+  FROM part_before_2)) <=> (s = (
+  SELECT *
+  FROM part_after_2)))))
 UNION ALL
 SELECT g, s, CAST(-1 AS BIGINT) AS __trickle_weight
 FROM part_before_1 AS q
 WHERE (s = (
-  SELECT max(s)
-  FROM part_before_1 AS q)) AND ((EXISTS (
-  SELECT 1
-  FROM part_changes_1 AS q)));
+  SELECT *
+  FROM part_before_2)) AND ((NOT ((s = (
+  SELECT *
+  FROM part_before_2)) <=> (s = (
+  SELECT *
+  FROM part_after_2)))));
 
 -- title: a CTE with groups and names for its columns
 -- changed: t, u
@@ -699,17 +829,42 @@ FROM (
   FROM t_changes AS t)
 GROUP BY `__trickle_k0`;
 -- expect part_changes_1, computed once: the change of a part
-SELECT *
+SELECT `k`, `count(v)`, CAST(sum(__trickle_weight) AS BIGINT) AS __trickle_weight
 FROM (
-  SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+  SELECT *
   FROM (
-    SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS `__trickle_i1`
+    SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
     FROM (
-      SELECT `__trickle_k0` AS __trickle_i0, __trickle_c0 AS __trickle_i1
+      SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS `__trickle_i1`
       FROM (
-        SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
+        SELECT `__trickle_k0` AS __trickle_i0, __trickle_c0 AS __trickle_i1
         FROM (
-          SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+          SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
+          FROM (
+            SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+            FROM (
+              SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+              FROM (
+                SELECT *
+                FROM `state_1` AS l
+                WHERE EXISTS (
+                  SELECT 1
+                  FROM gains_1 AS d
+                  WHERE d.`__trickle_k0` <=> l.`__trickle_k0`))
+              UNION ALL
+              SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+              FROM gains_1))
+          GROUP BY `__trickle_k0`
+          HAVING sum(__trickle_n) <> 0)
+        WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
+    UNION ALL
+    SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+    FROM (
+      SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS `__trickle_i1`
+      FROM (
+        SELECT `__trickle_k0` AS __trickle_i0, __trickle_c0 AS __trickle_i1
+        FROM (
+          SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
           FROM (
             SELECT `__trickle_k0`, __trickle_n, __trickle_c0
             FROM (
@@ -718,33 +873,12 @@ FROM (
               WHERE EXISTS (
                 SELECT 1
                 FROM gains_1 AS d
-                WHERE d.`__trickle_k0` <=> l.`__trickle_k0`))
-            UNION ALL
-            SELECT `__trickle_k0`, __trickle_n, __trickle_c0
-            FROM gains_1))
-        GROUP BY `__trickle_k0`
-        HAVING sum(__trickle_n) <> 0)
-      WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
-  UNION ALL
-  SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
-  FROM (
-    SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS `__trickle_i1`
-    FROM (
-      SELECT `__trickle_k0` AS __trickle_i0, __trickle_c0 AS __trickle_i1
-      FROM (
-        SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
-        FROM (
-          SELECT `__trickle_k0`, __trickle_n, __trickle_c0
-          FROM (
-            SELECT *
-            FROM `state_1` AS l
-            WHERE EXISTS (
-              SELECT 1
-              FROM gains_1 AS d
-              WHERE d.`__trickle_k0` <=> l.`__trickle_k0`)))
-        GROUP BY `__trickle_k0`
-        HAVING sum(__trickle_n) <> 0)
-      WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))) AS __trickle_q(`k`, `count(v)`, __trickle_weight);
+                WHERE d.`__trickle_k0` <=> l.`__trickle_k0`)))
+          GROUP BY `__trickle_k0`
+          HAVING sum(__trickle_n) <> 0)
+        WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))) AS __trickle_q(`k`, `count(v)`, __trickle_weight))
+GROUP BY `k`, `count(v)`
+HAVING sum(__trickle_weight) <> 0;
 -- expect part_after_1, a view: a part after
 SELECT *
 FROM (
@@ -817,17 +951,42 @@ FROM (
   FROM t_changes AS t)
 GROUP BY `__trickle_k0`;
 -- expect part_changes_1, computed once: the change of a part
-SELECT *
+SELECT `k`, CAST(sum(__trickle_weight) AS BIGINT) AS __trickle_weight
 FROM (
-  SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+  SELECT *
   FROM (
-    SELECT __trickle_i0 AS `__trickle_i0`
+    SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
     FROM (
-      SELECT `__trickle_k0` AS __trickle_i0
+      SELECT __trickle_i0 AS `__trickle_i0`
       FROM (
-        SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0
+        SELECT `__trickle_k0` AS __trickle_i0
         FROM (
-          SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
+          SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0
+          FROM (
+            SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
+            FROM (
+              SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
+              FROM (
+                SELECT *
+                FROM `state_1` AS l
+                WHERE EXISTS (
+                  SELECT 1
+                  FROM gains_1 AS d
+                  WHERE d.`__trickle_k0` <=> l.`__trickle_k0`))
+              UNION ALL
+              SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
+              FROM gains_1))
+          GROUP BY `__trickle_k0`
+          HAVING sum(__trickle_n) <> 0)
+        WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true) AND (CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(20,2)) END > 30)))
+    UNION ALL
+    SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+    FROM (
+      SELECT __trickle_i0 AS `__trickle_i0`
+      FROM (
+        SELECT `__trickle_k0` AS __trickle_i0
+        FROM (
+          SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0
           FROM (
             SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
             FROM (
@@ -836,33 +995,12 @@ FROM (
               WHERE EXISTS (
                 SELECT 1
                 FROM gains_1 AS d
-                WHERE d.`__trickle_k0` <=> l.`__trickle_k0`))
-            UNION ALL
-            SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
-            FROM gains_1))
-        GROUP BY `__trickle_k0`
-        HAVING sum(__trickle_n) <> 0)
-      WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true) AND (CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(20,2)) END > 30)))
-  UNION ALL
-  SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
-  FROM (
-    SELECT __trickle_i0 AS `__trickle_i0`
-    FROM (
-      SELECT `__trickle_k0` AS __trickle_i0
-      FROM (
-        SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0
-        FROM (
-          SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
-          FROM (
-            SELECT *
-            FROM `state_1` AS l
-            WHERE EXISTS (
-              SELECT 1
-              FROM gains_1 AS d
-              WHERE d.`__trickle_k0` <=> l.`__trickle_k0`)))
-        GROUP BY `__trickle_k0`
-        HAVING sum(__trickle_n) <> 0)
-      WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true) AND (CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(20,2)) END > 30)))) AS __trickle_q(`k`, __trickle_weight);
+                WHERE d.`__trickle_k0` <=> l.`__trickle_k0`)))
+          GROUP BY `__trickle_k0`
+          HAVING sum(__trickle_n) <> 0)
+        WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true) AND (CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(20,2)) END > 30)))) AS __trickle_q(`k`, __trickle_weight))
+GROUP BY `k`
+HAVING sum(__trickle_weight) <> 0;
 -- expect part_after_1, a view: a part after
 SELECT *
 FROM (
@@ -948,17 +1086,42 @@ FROM (
   WHERE (k IS NOT NULL))
 GROUP BY `__trickle_k0`;
 -- expect part_changes_1, computed once: the change of a part
-SELECT *
+SELECT `k`, CAST(sum(__trickle_weight) AS BIGINT) AS __trickle_weight
 FROM (
-  SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+  SELECT *
   FROM (
-    SELECT __trickle_i0 AS `__trickle_i0`
+    SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
     FROM (
-      SELECT `__trickle_k0` AS __trickle_i0
+      SELECT __trickle_i0 AS `__trickle_i0`
       FROM (
-        SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
+        SELECT `__trickle_k0` AS __trickle_i0
         FROM (
-          SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+          SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
+          FROM (
+            SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+            FROM (
+              SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+              FROM (
+                SELECT *
+                FROM `state_1` AS l
+                WHERE EXISTS (
+                  SELECT 1
+                  FROM gains_1 AS d
+                  WHERE d.`__trickle_k0` <=> l.`__trickle_k0`))
+              UNION ALL
+              SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+              FROM gains_1))
+          GROUP BY `__trickle_k0`
+          HAVING sum(__trickle_n) <> 0)
+        WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true) AND (__trickle_n > 1)))
+    UNION ALL
+    SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+    FROM (
+      SELECT __trickle_i0 AS `__trickle_i0`
+      FROM (
+        SELECT `__trickle_k0` AS __trickle_i0
+        FROM (
+          SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
           FROM (
             SELECT `__trickle_k0`, __trickle_n, __trickle_c0
             FROM (
@@ -967,33 +1130,12 @@ FROM (
               WHERE EXISTS (
                 SELECT 1
                 FROM gains_1 AS d
-                WHERE d.`__trickle_k0` <=> l.`__trickle_k0`))
-            UNION ALL
-            SELECT `__trickle_k0`, __trickle_n, __trickle_c0
-            FROM gains_1))
-        GROUP BY `__trickle_k0`
-        HAVING sum(__trickle_n) <> 0)
-      WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true) AND (__trickle_n > 1)))
-  UNION ALL
-  SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
-  FROM (
-    SELECT __trickle_i0 AS `__trickle_i0`
-    FROM (
-      SELECT `__trickle_k0` AS __trickle_i0
-      FROM (
-        SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
-        FROM (
-          SELECT `__trickle_k0`, __trickle_n, __trickle_c0
-          FROM (
-            SELECT *
-            FROM `state_1` AS l
-            WHERE EXISTS (
-              SELECT 1
-              FROM gains_1 AS d
-              WHERE d.`__trickle_k0` <=> l.`__trickle_k0`)))
-        GROUP BY `__trickle_k0`
-        HAVING sum(__trickle_n) <> 0)
-      WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true) AND (__trickle_n > 1)))) AS __trickle_q(`k`, __trickle_weight);
+                WHERE d.`__trickle_k0` <=> l.`__trickle_k0`)))
+          GROUP BY `__trickle_k0`
+          HAVING sum(__trickle_n) <> 0)
+        WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true) AND (__trickle_n > 1)))) AS __trickle_q(`k`, __trickle_weight))
+GROUP BY `k`
+HAVING sum(__trickle_weight) <> 0;
 -- expect part_after_1, a view: a part after
 SELECT *
 FROM (
@@ -1086,17 +1228,42 @@ FROM (
   FROM t_changes AS t)
 GROUP BY `__trickle_k0`;
 -- expect part_changes_1, computed once: the change of a part
-SELECT *
+SELECT `k`, CAST(sum(__trickle_weight) AS BIGINT) AS __trickle_weight
 FROM (
-  SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+  SELECT *
   FROM (
-    SELECT __trickle_i0 AS `__trickle_i0`
+    SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
     FROM (
-      SELECT `__trickle_k0` AS __trickle_i0
+      SELECT __trickle_i0 AS `__trickle_i0`
       FROM (
-        SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0
+        SELECT `__trickle_k0` AS __trickle_i0
         FROM (
-          SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
+          SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0
+          FROM (
+            SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
+            FROM (
+              SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
+              FROM (
+                SELECT *
+                FROM `state_1` AS l
+                WHERE EXISTS (
+                  SELECT 1
+                  FROM gains_2 AS d
+                  WHERE d.`__trickle_k0` <=> l.`__trickle_k0`))
+              UNION ALL
+              SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
+              FROM gains_2))
+          GROUP BY `__trickle_k0`
+          HAVING sum(__trickle_n) <> 0)
+        WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true) AND (CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(20,2)) END > 30)))
+    UNION ALL
+    SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+    FROM (
+      SELECT __trickle_i0 AS `__trickle_i0`
+      FROM (
+        SELECT `__trickle_k0` AS __trickle_i0
+        FROM (
+          SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0
           FROM (
             SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
             FROM (
@@ -1105,33 +1272,12 @@ FROM (
               WHERE EXISTS (
                 SELECT 1
                 FROM gains_2 AS d
-                WHERE d.`__trickle_k0` <=> l.`__trickle_k0`))
-            UNION ALL
-            SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
-            FROM gains_2))
-        GROUP BY `__trickle_k0`
-        HAVING sum(__trickle_n) <> 0)
-      WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true) AND (CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(20,2)) END > 30)))
-  UNION ALL
-  SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
-  FROM (
-    SELECT __trickle_i0 AS `__trickle_i0`
-    FROM (
-      SELECT `__trickle_k0` AS __trickle_i0
-      FROM (
-        SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0
-        FROM (
-          SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0
-          FROM (
-            SELECT *
-            FROM `state_1` AS l
-            WHERE EXISTS (
-              SELECT 1
-              FROM gains_2 AS d
-              WHERE d.`__trickle_k0` <=> l.`__trickle_k0`)))
-        GROUP BY `__trickle_k0`
-        HAVING sum(__trickle_n) <> 0)
-      WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true) AND (CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(20,2)) END > 30)))) AS __trickle_q(`k`, __trickle_weight);
+                WHERE d.`__trickle_k0` <=> l.`__trickle_k0`)))
+          GROUP BY `__trickle_k0`
+          HAVING sum(__trickle_n) <> 0)
+        WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true) AND (CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(20,2)) END > 30)))) AS __trickle_q(`k`, __trickle_weight))
+GROUP BY `k`
+HAVING sum(__trickle_weight) <> 0;
 -- expect part_after_1, a view: a part after
 SELECT *
 FROM (
@@ -1251,17 +1397,40 @@ FROM (
   FROM t_changes AS t)
 HAVING count(*) > 0;
 -- expect part_changes_1, computed once: the change of a part
-SELECT *
+SELECT `sum(v)`, CAST(sum(__trickle_weight) AS BIGINT) AS __trickle_weight
 FROM (
-  SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+  SELECT *
   FROM (
-    SELECT __trickle_i0 AS `__trickle_i0`
+    SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
     FROM (
-      SELECT CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(20,2)) END AS __trickle_i0
+      SELECT __trickle_i0 AS `__trickle_i0`
       FROM (
-        SELECT sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0
+        SELECT CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(20,2)) END AS __trickle_i0
         FROM (
-          SELECT __trickle_n, __trickle_c0, __trickle_s0
+          SELECT sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0
+          FROM (
+            SELECT __trickle_n, __trickle_c0, __trickle_s0
+            FROM (
+              SELECT __trickle_n, __trickle_c0, __trickle_s0
+              FROM (
+                SELECT *
+                FROM `state_1` AS l
+                WHERE EXISTS (
+                  SELECT 1
+                  FROM gains_1 AS d
+                  WHERE true))
+              UNION ALL
+              SELECT __trickle_n, __trickle_c0, __trickle_s0
+              FROM gains_1)))
+        WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
+    UNION ALL
+    SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+    FROM (
+      SELECT __trickle_i0 AS `__trickle_i0`
+      FROM (
+        SELECT CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(20,2)) END AS __trickle_i0
+        FROM (
+          SELECT sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0
           FROM (
             SELECT __trickle_n, __trickle_c0, __trickle_s0
             FROM (
@@ -1270,29 +1439,10 @@ FROM (
               WHERE EXISTS (
                 SELECT 1
                 FROM gains_1 AS d
-                WHERE true))
-            UNION ALL
-            SELECT __trickle_n, __trickle_c0, __trickle_s0
-            FROM gains_1)))
-      WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
-  UNION ALL
-  SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
-  FROM (
-    SELECT __trickle_i0 AS `__trickle_i0`
-    FROM (
-      SELECT CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(20,2)) END AS __trickle_i0
-      FROM (
-        SELECT sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0
-        FROM (
-          SELECT __trickle_n, __trickle_c0, __trickle_s0
-          FROM (
-            SELECT *
-            FROM `state_1` AS l
-            WHERE EXISTS (
-              SELECT 1
-              FROM gains_1 AS d
-              WHERE true))))
-      WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))) AS __trickle_q(`sum(v)`, __trickle_weight);
+                WHERE true))))
+        WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))) AS __trickle_q(`sum(v)`, __trickle_weight))
+GROUP BY `sum(v)`
+HAVING sum(__trickle_weight) <> 0;
 -- expect part_after_1, a view: a part after
 SELECT *
 FROM (
@@ -1335,13 +1485,21 @@ SELECT u.k, CAST(1 AS BIGINT) AS __trickle_weight
 FROM u_before AS u
 WHERE (u.w > (
   SELECT *
-  FROM part_after_1))
+  FROM part_after_1)) AND ((NOT ((u.w > (
+  SELECT *
+  FROM part_before_1)) <=> (u.w > (
+  SELECT *
+  FROM part_after_1)))))
 UNION ALL
 SELECT u.k, CAST(-1 AS BIGINT) AS __trickle_weight
 FROM u_before AS u
 WHERE (u.w > (
   SELECT *
-  FROM part_before_1));
+  FROM part_before_1)) AND ((NOT ((u.w > (
+  SELECT *
+  FROM part_before_1)) <=> (u.w > (
+  SELECT *
+  FROM part_after_1)))));
 
 -- title: the top of groups
 -- changed: t
@@ -1358,17 +1516,42 @@ FROM (
   FROM t_changes AS t)
 GROUP BY `__trickle_k0`;
 -- expect part_changes_1, computed once: the change of a part
-SELECT *
+SELECT `g`, `s`, `n`, CAST(sum(__trickle_weight) AS BIGINT) AS __trickle_weight
 FROM (
-  SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+  SELECT *
   FROM (
-    SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS s, __trickle_i2 AS n
+    SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
     FROM (
-      SELECT `__trickle_k0` AS __trickle_i0, CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(20,2)) END AS __trickle_i1, __trickle_n AS __trickle_i2
+      SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS s, __trickle_i2 AS n
       FROM (
-        SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0, sum(__trickle_c1) AS __trickle_c1
+        SELECT `__trickle_k0` AS __trickle_i0, CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(20,2)) END AS __trickle_i1, __trickle_n AS __trickle_i2
         FROM (
-          SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0, __trickle_c1
+          SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0, sum(__trickle_c1) AS __trickle_c1
+          FROM (
+            SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0, __trickle_c1
+            FROM (
+              SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0, __trickle_c1
+              FROM (
+                SELECT *
+                FROM `state_0` AS l
+                WHERE EXISTS (
+                  SELECT 1
+                  FROM gains_1 AS d
+                  WHERE d.`__trickle_k0` <=> l.`__trickle_k0`))
+              UNION ALL
+              SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0, __trickle_c1
+              FROM gains_1))
+          GROUP BY `__trickle_k0`
+          HAVING sum(__trickle_n) <> 0)
+        WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0 OR __trickle_c1 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
+    UNION ALL
+    SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+    FROM (
+      SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS s, __trickle_i2 AS n
+      FROM (
+        SELECT `__trickle_k0` AS __trickle_i0, CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(20,2)) END AS __trickle_i1, __trickle_n AS __trickle_i2
+        FROM (
+          SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0, sum(__trickle_c1) AS __trickle_c1
           FROM (
             SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0, __trickle_c1
             FROM (
@@ -1377,33 +1560,12 @@ FROM (
               WHERE EXISTS (
                 SELECT 1
                 FROM gains_1 AS d
-                WHERE d.`__trickle_k0` <=> l.`__trickle_k0`))
-            UNION ALL
-            SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0, __trickle_c1
-            FROM gains_1))
-        GROUP BY `__trickle_k0`
-        HAVING sum(__trickle_n) <> 0)
-      WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0 OR __trickle_c1 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
-  UNION ALL
-  SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
-  FROM (
-    SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS s, __trickle_i2 AS n
-    FROM (
-      SELECT `__trickle_k0` AS __trickle_i0, CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(20,2)) END AS __trickle_i1, __trickle_n AS __trickle_i2
-      FROM (
-        SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0, sum(__trickle_c1) AS __trickle_c1
-        FROM (
-          SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0, __trickle_c1
-          FROM (
-            SELECT *
-            FROM `state_0` AS l
-            WHERE EXISTS (
-              SELECT 1
-              FROM gains_1 AS d
-              WHERE d.`__trickle_k0` <=> l.`__trickle_k0`)))
-        GROUP BY `__trickle_k0`
-        HAVING sum(__trickle_n) <> 0)
-      WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0 OR __trickle_c1 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))) AS __trickle_q(`g`, `s`, `n`, __trickle_weight);
+                WHERE d.`__trickle_k0` <=> l.`__trickle_k0`)))
+          GROUP BY `__trickle_k0`
+          HAVING sum(__trickle_n) <> 0)
+        WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0 OR __trickle_c1 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))) AS __trickle_q(`g`, `s`, `n`, __trickle_weight))
+GROUP BY `g`, `s`, `n`
+HAVING sum(__trickle_weight) <> 0;
 -- expect part_after_1, a view: a part after
 SELECT *
 FROM (
@@ -1439,12 +1601,12 @@ FROM (
       GROUP BY `__trickle_k0`
       HAVING sum(__trickle_n) <> 0)
     WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0 OR __trickle_c1 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true))) AS __trickle_q(`g`, `s`, `n`);
--- expect step_1, computed once: what may be on top now
+-- expect top_candidates_1, computed once: what may be on top now
 SELECT `g`, `s`, `n`, __trickle_weight, __trickle_count
 FROM (
   SELECT *, max(CASE WHEN __trickle_was THEN __trickle_rank END) OVER () AS __trickle_last, count(CASE WHEN __trickle_was THEN 1 END) OVER () AS __trickle_count
   FROM (
-    SELECT *, rank() OVER (ORDER BY s DESC, g) AS __trickle_rank
+    SELECT *, rank() OVER (ORDER BY `s` DESC, `g`) AS __trickle_rank
     FROM (
       SELECT `g`, `s`, `n`, CAST(sum(__trickle_weight) AS BIGINT) AS __trickle_weight, false AS __trickle_was
       FROM (
@@ -1456,13 +1618,13 @@ FROM (
           SELECT *
           FROM part_changes_1) AS __trickle_d(`g`, `s`, `n`, __trickle_weight))
       GROUP BY `g`, `s`, `n`
-      HAVING sum(__trickle_weight) > 0
+      HAVING sum(__trickle_weight) <> 0
       UNION ALL
       SELECT *, true AS __trickle_was
       FROM (
         SELECT `g`, `s`, `n`, CAST(1 AS BIGINT) AS __trickle_weight
         FROM published))))
-WHERE NOT __trickle_was AND (__trickle_count < 2 OR __trickle_rank <= __trickle_last);
+WHERE NOT __trickle_was AND (__trickle_count < 2 OR __trickle_rank < __trickle_last OR (__trickle_rank = __trickle_last AND __trickle_weight > 0));
 -- expect change
 SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
 FROM (
@@ -1495,17 +1657,42 @@ FROM (
   FROM t_before AS t JOIN u_changes AS u ON t.k = u.k)
 GROUP BY `__trickle_k0`, `__trickle_k1`;
 -- expect part_changes_1, computed once: the change of a part
-SELECT *
+SELECT `k`, `w`, `s`, CAST(sum(__trickle_weight) AS BIGINT) AS __trickle_weight
 FROM (
-  SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+  SELECT *
   FROM (
-    SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS `__trickle_i1`, __trickle_i2 AS s
+    SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
     FROM (
-      SELECT `__trickle_k0` AS __trickle_i0, `__trickle_k1` AS __trickle_i1, CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(20,2)) END AS __trickle_i2
+      SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS `__trickle_i1`, __trickle_i2 AS s
       FROM (
-        SELECT `__trickle_k0`, `__trickle_k1`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0
+        SELECT `__trickle_k0` AS __trickle_i0, `__trickle_k1` AS __trickle_i1, CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(20,2)) END AS __trickle_i2
         FROM (
-          SELECT `__trickle_k0`, `__trickle_k1`, __trickle_n, __trickle_c0, __trickle_s0
+          SELECT `__trickle_k0`, `__trickle_k1`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0
+          FROM (
+            SELECT `__trickle_k0`, `__trickle_k1`, __trickle_n, __trickle_c0, __trickle_s0
+            FROM (
+              SELECT `__trickle_k0`, `__trickle_k1`, __trickle_n, __trickle_c0, __trickle_s0
+              FROM (
+                SELECT *
+                FROM `state_0` AS l
+                WHERE EXISTS (
+                  SELECT 1
+                  FROM gains_1 AS d
+                  WHERE d.`__trickle_k0` <=> l.`__trickle_k0` AND d.`__trickle_k1` <=> l.`__trickle_k1`))
+              UNION ALL
+              SELECT `__trickle_k0`, `__trickle_k1`, __trickle_n, __trickle_c0, __trickle_s0
+              FROM gains_1))
+          GROUP BY `__trickle_k0`, `__trickle_k1`
+          HAVING sum(__trickle_n) <> 0)
+        WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
+    UNION ALL
+    SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+    FROM (
+      SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS `__trickle_i1`, __trickle_i2 AS s
+      FROM (
+        SELECT `__trickle_k0` AS __trickle_i0, `__trickle_k1` AS __trickle_i1, CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(20,2)) END AS __trickle_i2
+        FROM (
+          SELECT `__trickle_k0`, `__trickle_k1`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0
           FROM (
             SELECT `__trickle_k0`, `__trickle_k1`, __trickle_n, __trickle_c0, __trickle_s0
             FROM (
@@ -1514,33 +1701,12 @@ FROM (
               WHERE EXISTS (
                 SELECT 1
                 FROM gains_1 AS d
-                WHERE d.`__trickle_k0` <=> l.`__trickle_k0` AND d.`__trickle_k1` <=> l.`__trickle_k1`))
-            UNION ALL
-            SELECT `__trickle_k0`, `__trickle_k1`, __trickle_n, __trickle_c0, __trickle_s0
-            FROM gains_1))
-        GROUP BY `__trickle_k0`, `__trickle_k1`
-        HAVING sum(__trickle_n) <> 0)
-      WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
-  UNION ALL
-  SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
-  FROM (
-    SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS `__trickle_i1`, __trickle_i2 AS s
-    FROM (
-      SELECT `__trickle_k0` AS __trickle_i0, `__trickle_k1` AS __trickle_i1, CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS decimal(20,2)) END AS __trickle_i2
-      FROM (
-        SELECT `__trickle_k0`, `__trickle_k1`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0
-        FROM (
-          SELECT `__trickle_k0`, `__trickle_k1`, __trickle_n, __trickle_c0, __trickle_s0
-          FROM (
-            SELECT *
-            FROM `state_0` AS l
-            WHERE EXISTS (
-              SELECT 1
-              FROM gains_1 AS d
-              WHERE d.`__trickle_k0` <=> l.`__trickle_k0` AND d.`__trickle_k1` <=> l.`__trickle_k1`)))
-        GROUP BY `__trickle_k0`, `__trickle_k1`
-        HAVING sum(__trickle_n) <> 0)
-      WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))) AS __trickle_q(`k`, `w`, `s`, __trickle_weight);
+                WHERE d.`__trickle_k0` <=> l.`__trickle_k0` AND d.`__trickle_k1` <=> l.`__trickle_k1`)))
+          GROUP BY `__trickle_k0`, `__trickle_k1`
+          HAVING sum(__trickle_n) <> 0)
+        WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))) AS __trickle_q(`k`, `w`, `s`, __trickle_weight))
+GROUP BY `k`, `w`, `s`
+HAVING sum(__trickle_weight) <> 0;
 -- expect part_after_1, a view: a part after
 SELECT *
 FROM (
@@ -1576,12 +1742,12 @@ FROM (
       GROUP BY `__trickle_k0`, `__trickle_k1`
       HAVING sum(__trickle_n) <> 0)
     WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true))) AS __trickle_q(`k`, `w`, `s`);
--- expect step_1, computed once: what may be on top now
+-- expect top_candidates_1, computed once: what may be on top now
 SELECT `k`, `w`, `s`, __trickle_weight, __trickle_count
 FROM (
   SELECT *, max(CASE WHEN __trickle_was THEN __trickle_rank END) OVER () AS __trickle_last, count(CASE WHEN __trickle_was THEN 1 END) OVER () AS __trickle_count
   FROM (
-    SELECT *, rank() OVER (ORDER BY s DESC, k, w) AS __trickle_rank
+    SELECT *, rank() OVER (ORDER BY `s` DESC, `k`, `w`) AS __trickle_rank
     FROM (
       SELECT `k`, `w`, `s`, CAST(sum(__trickle_weight) AS BIGINT) AS __trickle_weight, false AS __trickle_was
       FROM (
@@ -1593,13 +1759,13 @@ FROM (
           SELECT *
           FROM part_changes_1) AS __trickle_d(`k`, `w`, `s`, __trickle_weight))
       GROUP BY `k`, `w`, `s`
-      HAVING sum(__trickle_weight) > 0
+      HAVING sum(__trickle_weight) <> 0
       UNION ALL
       SELECT *, true AS __trickle_was
       FROM (
         SELECT `k`, `w`, `s`, CAST(1 AS BIGINT) AS __trickle_weight
         FROM published))))
-WHERE NOT __trickle_was AND (__trickle_count < 3 OR __trickle_rank <= __trickle_last);
+WHERE NOT __trickle_was AND (__trickle_count < 3 OR __trickle_rank < __trickle_last OR (__trickle_rank = __trickle_last AND __trickle_weight > 0));
 -- expect change
 SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
 FROM (
@@ -1688,17 +1854,42 @@ FROM (
   FROM t_changes AS t)
 GROUP BY `__trickle_k0`, `__trickle_k1`;
 -- expect part_changes_1, computed once: the change of a part
-SELECT *
+SELECT `g`, `k`, `n`, CAST(sum(__trickle_weight) AS BIGINT) AS __trickle_weight
 FROM (
-  SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+  SELECT *
   FROM (
-    SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS `__trickle_i1`, __trickle_i2 AS n
+    SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
     FROM (
-      SELECT `__trickle_k0` AS __trickle_i0, `__trickle_k1` AS __trickle_i1, __trickle_n AS __trickle_i2
+      SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS `__trickle_i1`, __trickle_i2 AS n
       FROM (
-        SELECT `__trickle_k0`, `__trickle_k1`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
+        SELECT `__trickle_k0` AS __trickle_i0, `__trickle_k1` AS __trickle_i1, __trickle_n AS __trickle_i2
         FROM (
-          SELECT `__trickle_k0`, `__trickle_k1`, __trickle_n, __trickle_c0
+          SELECT `__trickle_k0`, `__trickle_k1`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
+          FROM (
+            SELECT `__trickle_k0`, `__trickle_k1`, __trickle_n, __trickle_c0
+            FROM (
+              SELECT `__trickle_k0`, `__trickle_k1`, __trickle_n, __trickle_c0
+              FROM (
+                SELECT *
+                FROM `state_2` AS l
+                WHERE EXISTS (
+                  SELECT 1
+                  FROM gains_2 AS d
+                  WHERE d.`__trickle_k0` <=> l.`__trickle_k0` AND d.`__trickle_k1` <=> l.`__trickle_k1`))
+              UNION ALL
+              SELECT `__trickle_k0`, `__trickle_k1`, __trickle_n, __trickle_c0
+              FROM gains_2))
+          GROUP BY `__trickle_k0`, `__trickle_k1`
+          HAVING sum(__trickle_n) <> 0)
+        WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
+    UNION ALL
+    SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+    FROM (
+      SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS `__trickle_i1`, __trickle_i2 AS n
+      FROM (
+        SELECT `__trickle_k0` AS __trickle_i0, `__trickle_k1` AS __trickle_i1, __trickle_n AS __trickle_i2
+        FROM (
+          SELECT `__trickle_k0`, `__trickle_k1`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
           FROM (
             SELECT `__trickle_k0`, `__trickle_k1`, __trickle_n, __trickle_c0
             FROM (
@@ -1707,33 +1898,12 @@ FROM (
               WHERE EXISTS (
                 SELECT 1
                 FROM gains_2 AS d
-                WHERE d.`__trickle_k0` <=> l.`__trickle_k0` AND d.`__trickle_k1` <=> l.`__trickle_k1`))
-            UNION ALL
-            SELECT `__trickle_k0`, `__trickle_k1`, __trickle_n, __trickle_c0
-            FROM gains_2))
-        GROUP BY `__trickle_k0`, `__trickle_k1`
-        HAVING sum(__trickle_n) <> 0)
-      WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
-  UNION ALL
-  SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
-  FROM (
-    SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS `__trickle_i1`, __trickle_i2 AS n
-    FROM (
-      SELECT `__trickle_k0` AS __trickle_i0, `__trickle_k1` AS __trickle_i1, __trickle_n AS __trickle_i2
-      FROM (
-        SELECT `__trickle_k0`, `__trickle_k1`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
-        FROM (
-          SELECT `__trickle_k0`, `__trickle_k1`, __trickle_n, __trickle_c0
-          FROM (
-            SELECT *
-            FROM `state_2` AS l
-            WHERE EXISTS (
-              SELECT 1
-              FROM gains_2 AS d
-              WHERE d.`__trickle_k0` <=> l.`__trickle_k0` AND d.`__trickle_k1` <=> l.`__trickle_k1`)))
-        GROUP BY `__trickle_k0`, `__trickle_k1`
-        HAVING sum(__trickle_n) <> 0)
-      WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))) AS __trickle_q(`g`, `k`, `n`, __trickle_weight);
+                WHERE d.`__trickle_k0` <=> l.`__trickle_k0` AND d.`__trickle_k1` <=> l.`__trickle_k1`)))
+          GROUP BY `__trickle_k0`, `__trickle_k1`
+          HAVING sum(__trickle_n) <> 0)
+        WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))) AS __trickle_q(`g`, `k`, `n`, __trickle_weight))
+GROUP BY `g`, `k`, `n`
+HAVING sum(__trickle_weight) <> 0;
 -- expect part_after_1, a view: a part after
 SELECT *
 FROM (
@@ -1776,17 +1946,42 @@ FROM (
   FROM part_changes_1 AS p)
 GROUP BY `__trickle_k0`;
 -- expect part_changes_2, computed once: the change of a part
-SELECT *
+SELECT `n`, `m`, CAST(sum(__trickle_weight) AS BIGINT) AS __trickle_weight
 FROM (
-  SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+  SELECT *
   FROM (
-    SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS m
+    SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
     FROM (
-      SELECT `__trickle_k0` AS __trickle_i0, __trickle_n AS __trickle_i1
+      SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS m
       FROM (
-        SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
+        SELECT `__trickle_k0` AS __trickle_i0, __trickle_n AS __trickle_i1
         FROM (
-          SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+          SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
+          FROM (
+            SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+            FROM (
+              SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+              FROM (
+                SELECT *
+                FROM `state_1` AS l
+                WHERE EXISTS (
+                  SELECT 1
+                  FROM gains_3 AS d
+                  WHERE d.`__trickle_k0` <=> l.`__trickle_k0`))
+              UNION ALL
+              SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+              FROM gains_3))
+          GROUP BY `__trickle_k0`
+          HAVING sum(__trickle_n) <> 0)
+        WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
+    UNION ALL
+    SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+    FROM (
+      SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS m
+      FROM (
+        SELECT `__trickle_k0` AS __trickle_i0, __trickle_n AS __trickle_i1
+        FROM (
+          SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
           FROM (
             SELECT `__trickle_k0`, __trickle_n, __trickle_c0
             FROM (
@@ -1795,33 +1990,12 @@ FROM (
               WHERE EXISTS (
                 SELECT 1
                 FROM gains_3 AS d
-                WHERE d.`__trickle_k0` <=> l.`__trickle_k0`))
-            UNION ALL
-            SELECT `__trickle_k0`, __trickle_n, __trickle_c0
-            FROM gains_3))
-        GROUP BY `__trickle_k0`
-        HAVING sum(__trickle_n) <> 0)
-      WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
-  UNION ALL
-  SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
-  FROM (
-    SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS m
-    FROM (
-      SELECT `__trickle_k0` AS __trickle_i0, __trickle_n AS __trickle_i1
-      FROM (
-        SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
-        FROM (
-          SELECT `__trickle_k0`, __trickle_n, __trickle_c0
-          FROM (
-            SELECT *
-            FROM `state_1` AS l
-            WHERE EXISTS (
-              SELECT 1
-              FROM gains_3 AS d
-              WHERE d.`__trickle_k0` <=> l.`__trickle_k0`)))
-        GROUP BY `__trickle_k0`
-        HAVING sum(__trickle_n) <> 0)
-      WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))) AS __trickle_q(`n`, `m`, __trickle_weight);
+                WHERE d.`__trickle_k0` <=> l.`__trickle_k0`)))
+          GROUP BY `__trickle_k0`
+          HAVING sum(__trickle_n) <> 0)
+        WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))) AS __trickle_q(`n`, `m`, __trickle_weight))
+GROUP BY `n`, `m`
+HAVING sum(__trickle_weight) <> 0;
 -- expect part_after_2, a view: a part after
 SELECT *
 FROM (
@@ -1898,11 +2072,735 @@ FROM (
     FROM gains_4
     WHERE `__trickle_k0` <=> __trickle_p.`m`));
 
--- title: minima inside have no state
+-- title: minima inside have an entry for each value
 -- changed: t
 -- state: kept
 SELECT g, m FROM (SELECT g, k, min(v) AS m FROM t GROUP BY g, k) AS q;
+-- expect state_1, kept of a part
+SELECT `__trickle_k0`, `__trickle_k1`, __trickle_x0, sum(__trickle_w) AS __trickle_n
+FROM (
+  SELECT g AS `__trickle_k0`, k AS `__trickle_k1`, v AS __trickle_x0, CAST(1 AS BIGINT) AS __trickle_w
+  FROM t_after AS t)
+GROUP BY `__trickle_k0`, `__trickle_k1`, __trickle_x0;
+-- expect gains_1, computed once: what the changed rows add to each group
+SELECT `__trickle_k0`, `__trickle_k1`, __trickle_x0, sum(__trickle_w) AS __trickle_n
+FROM (
+  SELECT g AS `__trickle_k0`, k AS `__trickle_k1`, v AS __trickle_x0, __trickle_weight AS __trickle_w
+  FROM t_changes AS t)
+GROUP BY `__trickle_k0`, `__trickle_k1`, __trickle_x0;
+-- expect part_changes_1, computed once: the change of a part
+SELECT `g`, `k`, `m`, CAST(sum(__trickle_weight) AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT *
+  FROM (
+    SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+    FROM (
+      SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS `__trickle_i1`, __trickle_i2 AS m
+      FROM (
+        SELECT `__trickle_k0` AS __trickle_i0, `__trickle_k1` AS __trickle_i1, __trickle_e0 AS __trickle_i2
+        FROM (
+          SELECT `__trickle_k0`, `__trickle_k1`, coalesce(sum(IF(__trickle_n < 0, CAST(raise_error('Kept lines: the rows of a value do not add up') AS BIGINT), __trickle_n)), 0) AS __trickle_n, min(__trickle_x0) AS __trickle_e0
+          FROM (
+            SELECT `__trickle_k0`, `__trickle_k1`, __trickle_x0, sum(__trickle_n) AS __trickle_n
+            FROM (
+              SELECT `__trickle_k0`, `__trickle_k1`, __trickle_x0, __trickle_n
+              FROM (
+                SELECT `__trickle_k0`, `__trickle_k1`, __trickle_x0, __trickle_n
+                FROM (
+                  SELECT *
+                  FROM `state_1` AS l
+                  WHERE EXISTS (
+                    SELECT 1
+                    FROM gains_1 AS d
+                    WHERE d.`__trickle_k0` <=> l.`__trickle_k0` AND d.`__trickle_k1` <=> l.`__trickle_k1`))
+                UNION ALL
+                SELECT `__trickle_k0`, `__trickle_k1`, __trickle_x0, __trickle_n
+                FROM gains_1))
+            GROUP BY `__trickle_k0`, `__trickle_k1`, __trickle_x0
+            HAVING sum(__trickle_n) <> 0)
+          GROUP BY `__trickle_k0`, `__trickle_k1`)
+        WHERE IF(__trickle_n < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
+    UNION ALL
+    SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+    FROM (
+      SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS `__trickle_i1`, __trickle_i2 AS m
+      FROM (
+        SELECT `__trickle_k0` AS __trickle_i0, `__trickle_k1` AS __trickle_i1, __trickle_e0 AS __trickle_i2
+        FROM (
+          SELECT `__trickle_k0`, `__trickle_k1`, coalesce(sum(IF(__trickle_n < 0, CAST(raise_error('Kept lines: the rows of a value do not add up') AS BIGINT), __trickle_n)), 0) AS __trickle_n, min(__trickle_x0) AS __trickle_e0
+          FROM (
+            SELECT `__trickle_k0`, `__trickle_k1`, __trickle_x0, sum(__trickle_n) AS __trickle_n
+            FROM (
+              SELECT `__trickle_k0`, `__trickle_k1`, __trickle_x0, __trickle_n
+              FROM (
+                SELECT *
+                FROM `state_1` AS l
+                WHERE EXISTS (
+                  SELECT 1
+                  FROM gains_1 AS d
+                  WHERE d.`__trickle_k0` <=> l.`__trickle_k0` AND d.`__trickle_k1` <=> l.`__trickle_k1`)))
+            GROUP BY `__trickle_k0`, `__trickle_k1`, __trickle_x0
+            HAVING sum(__trickle_n) <> 0)
+          GROUP BY `__trickle_k0`, `__trickle_k1`)
+        WHERE IF(__trickle_n < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))) AS __trickle_q(`g`, `k`, `m`, __trickle_weight))
+GROUP BY `g`, `k`, `m`
+HAVING sum(__trickle_weight) <> 0;
+-- expect part_after_1, a view: a part after
+SELECT *
+FROM (
+  SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS `__trickle_i1`, __trickle_i2 AS m
+  FROM (
+    SELECT `__trickle_k0` AS __trickle_i0, `__trickle_k1` AS __trickle_i1, __trickle_e0 AS __trickle_i2
+    FROM (
+      SELECT `__trickle_k0`, `__trickle_k1`, coalesce(sum(IF(__trickle_n < 0, CAST(raise_error('Kept lines: the rows of a value do not add up') AS BIGINT), __trickle_n)), 0) AS __trickle_n, min(__trickle_x0) AS __trickle_e0
+      FROM (
+        SELECT `__trickle_k0`, `__trickle_k1`, __trickle_x0, sum(__trickle_n) AS __trickle_n
+        FROM (
+          SELECT `__trickle_k0`, `__trickle_k1`, __trickle_x0, __trickle_n
+          FROM (
+            SELECT `__trickle_k0`, `__trickle_k1`, __trickle_x0, __trickle_n
+            FROM `state_1`
+            UNION ALL
+            SELECT `__trickle_k0`, `__trickle_k1`, __trickle_x0, __trickle_n
+            FROM gains_1))
+        GROUP BY `__trickle_k0`, `__trickle_k1`, __trickle_x0
+        HAVING sum(__trickle_n) <> 0)
+      GROUP BY `__trickle_k0`, `__trickle_k1`)
+    WHERE IF(__trickle_n < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true))) AS __trickle_q(`g`, `k`, `m`);
+-- expect part_before_1, a view: a part before
+SELECT *
+FROM (
+  SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS `__trickle_i1`, __trickle_i2 AS m
+  FROM (
+    SELECT `__trickle_k0` AS __trickle_i0, `__trickle_k1` AS __trickle_i1, __trickle_e0 AS __trickle_i2
+    FROM (
+      SELECT `__trickle_k0`, `__trickle_k1`, coalesce(sum(IF(__trickle_n < 0, CAST(raise_error('Kept lines: the rows of a value do not add up') AS BIGINT), __trickle_n)), 0) AS __trickle_n, min(__trickle_x0) AS __trickle_e0
+      FROM (
+        SELECT `__trickle_k0`, `__trickle_k1`, __trickle_x0, sum(__trickle_n) AS __trickle_n
+        FROM (
+          SELECT `__trickle_k0`, `__trickle_k1`, __trickle_x0, __trickle_n
+          FROM (
+            SELECT *
+            FROM `state_1`))
+        GROUP BY `__trickle_k0`, `__trickle_k1`, __trickle_x0
+        HAVING sum(__trickle_n) <> 0)
+      GROUP BY `__trickle_k0`, `__trickle_k1`)
+    WHERE IF(__trickle_n < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true))) AS __trickle_q(`g`, `k`, `m`);
+-- expect change
+SELECT g, m, __trickle_weight AS __trickle_weight
+FROM part_changes_1 AS q;
+
+-- title: minima of doubles inside have no state
+-- changed: f
+-- state: kept
+SELECT k, m FROM (SELECT k, min(d) AS m FROM f GROUP BY k) AS q;
 -- expect no state
+
+-- title: groups of distinct counts
+-- changed: t
+-- state: kept
+SELECT n, count(*) AS c, max(k) AS m FROM (SELECT k, count(DISTINCT g) AS n FROM t GROUP BY k) AS q GROUP BY n;
+-- expect state, kept beside the table
+SELECT n AS `__trickle_k0`, count(*) AS __trickle_n, count(1) AS __trickle_c0
+FROM (
+  SELECT k, count(DISTINCT g) AS n
+  FROM t_after AS t
+  GROUP BY k) AS q
+GROUP BY n;
+-- expect state_1, kept of a part
+SELECT `__trickle_k0`, __trickle_x0, sum(__trickle_w) AS __trickle_n
+FROM (
+  SELECT k AS `__trickle_k0`, g AS __trickle_x0, CAST(1 AS BIGINT) AS __trickle_w
+  FROM t_after AS t)
+GROUP BY `__trickle_k0`, __trickle_x0;
+-- expect gains_2, computed once: what the changed rows add to each group
+SELECT `__trickle_k0`, __trickle_x0, sum(__trickle_w) AS __trickle_n
+FROM (
+  SELECT k AS `__trickle_k0`, g AS __trickle_x0, __trickle_weight AS __trickle_w
+  FROM t_changes AS t)
+GROUP BY `__trickle_k0`, __trickle_x0;
+-- expect part_changes_1, computed once: the change of a part
+SELECT `k`, `n`, CAST(sum(__trickle_weight) AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT *
+  FROM (
+    SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+    FROM (
+      SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS n
+      FROM (
+        SELECT `__trickle_k0` AS __trickle_i0, __trickle_e0 AS __trickle_i1
+        FROM (
+          SELECT `__trickle_k0`, coalesce(sum(IF(__trickle_n < 0, CAST(raise_error('Kept lines: the rows of a value do not add up') AS BIGINT), __trickle_n)), 0) AS __trickle_n, count(DISTINCT __trickle_x0) AS __trickle_e0
+          FROM (
+            SELECT `__trickle_k0`, __trickle_x0, sum(__trickle_n) AS __trickle_n
+            FROM (
+              SELECT `__trickle_k0`, __trickle_x0, __trickle_n
+              FROM (
+                SELECT `__trickle_k0`, __trickle_x0, __trickle_n
+                FROM (
+                  SELECT *
+                  FROM `state_1` AS l
+                  WHERE EXISTS (
+                    SELECT 1
+                    FROM gains_2 AS d
+                    WHERE d.`__trickle_k0` <=> l.`__trickle_k0`))
+                UNION ALL
+                SELECT `__trickle_k0`, __trickle_x0, __trickle_n
+                FROM gains_2))
+            GROUP BY `__trickle_k0`, __trickle_x0
+            HAVING sum(__trickle_n) <> 0)
+          GROUP BY `__trickle_k0`)
+        WHERE IF(__trickle_n < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
+    UNION ALL
+    SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+    FROM (
+      SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS n
+      FROM (
+        SELECT `__trickle_k0` AS __trickle_i0, __trickle_e0 AS __trickle_i1
+        FROM (
+          SELECT `__trickle_k0`, coalesce(sum(IF(__trickle_n < 0, CAST(raise_error('Kept lines: the rows of a value do not add up') AS BIGINT), __trickle_n)), 0) AS __trickle_n, count(DISTINCT __trickle_x0) AS __trickle_e0
+          FROM (
+            SELECT `__trickle_k0`, __trickle_x0, sum(__trickle_n) AS __trickle_n
+            FROM (
+              SELECT `__trickle_k0`, __trickle_x0, __trickle_n
+              FROM (
+                SELECT *
+                FROM `state_1` AS l
+                WHERE EXISTS (
+                  SELECT 1
+                  FROM gains_2 AS d
+                  WHERE d.`__trickle_k0` <=> l.`__trickle_k0`)))
+            GROUP BY `__trickle_k0`, __trickle_x0
+            HAVING sum(__trickle_n) <> 0)
+          GROUP BY `__trickle_k0`)
+        WHERE IF(__trickle_n < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))) AS __trickle_q(`k`, `n`, __trickle_weight))
+GROUP BY `k`, `n`
+HAVING sum(__trickle_weight) <> 0;
+-- expect part_after_1, a view: a part after
+SELECT *
+FROM (
+  SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS n
+  FROM (
+    SELECT `__trickle_k0` AS __trickle_i0, __trickle_e0 AS __trickle_i1
+    FROM (
+      SELECT `__trickle_k0`, coalesce(sum(IF(__trickle_n < 0, CAST(raise_error('Kept lines: the rows of a value do not add up') AS BIGINT), __trickle_n)), 0) AS __trickle_n, count(DISTINCT __trickle_x0) AS __trickle_e0
+      FROM (
+        SELECT `__trickle_k0`, __trickle_x0, sum(__trickle_n) AS __trickle_n
+        FROM (
+          SELECT `__trickle_k0`, __trickle_x0, __trickle_n
+          FROM (
+            SELECT `__trickle_k0`, __trickle_x0, __trickle_n
+            FROM `state_1`
+            UNION ALL
+            SELECT `__trickle_k0`, __trickle_x0, __trickle_n
+            FROM gains_2))
+        GROUP BY `__trickle_k0`, __trickle_x0
+        HAVING sum(__trickle_n) <> 0)
+      GROUP BY `__trickle_k0`)
+    WHERE IF(__trickle_n < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true))) AS __trickle_q(`k`, `n`);
+-- expect part_before_1, a view: a part before
+SELECT *
+FROM (
+  SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS n
+  FROM (
+    SELECT `__trickle_k0` AS __trickle_i0, __trickle_e0 AS __trickle_i1
+    FROM (
+      SELECT `__trickle_k0`, coalesce(sum(IF(__trickle_n < 0, CAST(raise_error('Kept lines: the rows of a value do not add up') AS BIGINT), __trickle_n)), 0) AS __trickle_n, count(DISTINCT __trickle_x0) AS __trickle_e0
+      FROM (
+        SELECT `__trickle_k0`, __trickle_x0, sum(__trickle_n) AS __trickle_n
+        FROM (
+          SELECT `__trickle_k0`, __trickle_x0, __trickle_n
+          FROM (
+            SELECT *
+            FROM `state_1`))
+        GROUP BY `__trickle_k0`, __trickle_x0
+        HAVING sum(__trickle_n) <> 0)
+      GROUP BY `__trickle_k0`)
+    WHERE IF(__trickle_n < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true))) AS __trickle_q(`k`, `n`);
+-- expect gains_3, computed once: what the changed rows add to each group
+SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, max(CASE WHEN __trickle_n > 0 THEN __trickle_x1 END) AS __trickle_g1, max(CASE WHEN __trickle_n < 0 THEN __trickle_x1 END) AS __trickle_l1
+FROM (
+  SELECT `__trickle_k0`, __trickle_x1, sum(__trickle_w) AS __trickle_n, sum(CASE WHEN __trickle_x0 IS NULL THEN 0L ELSE __trickle_w END) AS __trickle_c0
+  FROM (
+    SELECT n AS `__trickle_k0`, 1 AS __trickle_x0, k AS __trickle_x1, __trickle_weight AS __trickle_w
+    FROM part_changes_1 AS q)
+  GROUP BY `__trickle_k0`, __trickle_x1)
+GROUP BY `__trickle_k0`;
+-- expect step_1, computed once: the groups that may have lost their minimum or maximum
+SELECT d.`__trickle_k0`
+FROM gains_3 AS d JOIN (
+  SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
+  FROM (
+    SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+    FROM (
+      SELECT *
+      FROM state AS l
+      WHERE EXISTS (
+        SELECT 1
+        FROM gains_3 AS d
+        WHERE d.`__trickle_k0` <=> l.`__trickle_k0`)))
+  GROUP BY `__trickle_k0`
+  HAVING sum(__trickle_n) <> 0) AS b ON b.`__trickle_k0` <=> d.`__trickle_k0` LEFT JOIN (
+  SELECT `n` AS `__trickle_k0`, CAST(`m` AS int) AS __trickle_e1, true AS __trickle_there
+  FROM published AS __trickle_p
+  WHERE EXISTS (
+    SELECT 1
+    FROM gains_3
+    WHERE `__trickle_k0` <=> __trickle_p.`n`)) AS p ON p.`__trickle_k0` <=> d.`__trickle_k0`
+WHERE b.__trickle_n > 0 AND b.__trickle_n + d.__trickle_n > 0 AND (p.__trickle_there IS NULL OR (d.__trickle_l1 IS NOT NULL AND NOT (coalesce(p.__trickle_e1 > d.__trickle_l1, false) OR coalesce(d.__trickle_g1 >= d.__trickle_l1, false))));
+-- expect change
+SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS c, __trickle_i2 AS m
+  FROM (
+    SELECT `__trickle_k0` AS __trickle_i0, __trickle_n AS __trickle_i1, __trickle_e1 AS __trickle_i2
+    FROM (
+      SELECT a.*, CASE WHEN a.__trickle_n > 0 THEN greatest(p.__trickle_e1, d.__trickle_g1) END AS __trickle_e1
+      FROM gains_3 AS d JOIN (
+        SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
+        FROM (
+          SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+          FROM (
+            SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+            FROM (
+              SELECT *
+              FROM state AS l
+              WHERE EXISTS (
+                SELECT 1
+                FROM gains_3 AS d
+                WHERE d.`__trickle_k0` <=> l.`__trickle_k0`))
+            UNION ALL
+            SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+            FROM gains_3))
+        GROUP BY `__trickle_k0`
+        HAVING sum(__trickle_n) <> 0) AS a ON a.`__trickle_k0` <=> d.`__trickle_k0` LEFT JOIN (
+        SELECT `n` AS `__trickle_k0`, CAST(`m` AS int) AS __trickle_e1, true AS __trickle_there
+        FROM published AS __trickle_p
+        WHERE EXISTS (
+          SELECT 1
+          FROM gains_3
+          WHERE `__trickle_k0` <=> __trickle_p.`n`)) AS p ON p.`__trickle_k0` <=> d.`__trickle_k0`
+      WHERE NOT EXISTS (
+        SELECT 1
+        FROM step_1 AS u
+        WHERE u.`__trickle_k0` <=> d.`__trickle_k0`))
+    WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
+UNION ALL
+SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT n, count(*) AS c, max(k) AS m
+  FROM (
+    SELECT *
+    FROM part_after_1) AS q
+  WHERE (EXISTS (
+    SELECT 1
+    FROM step_1
+    WHERE `__trickle_k0` <=> (n)))
+  GROUP BY n)
+UNION ALL
+SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT *
+  FROM published AS __trickle_p
+  WHERE EXISTS (
+    SELECT 1
+    FROM gains_3
+    WHERE `__trickle_k0` <=> __trickle_p.`n`));
+
+-- title: a threshold that is a maximum
+-- changed: a, b
+-- state: kept
+SELECT k, v FROM a WHERE v >= (SELECT max(k) FROM b) OR v = (SELECT count(DISTINCT k) FROM b WHERE w > 1);
+-- expect state_1, kept of a part
+SELECT __trickle_x0, sum(__trickle_w) AS __trickle_n
+FROM (
+  SELECT k AS __trickle_x0, CAST(1 AS BIGINT) AS __trickle_w
+  FROM b_after AS b)
+GROUP BY __trickle_x0;
+-- expect state_2, kept of a part
+SELECT __trickle_x0, sum(__trickle_w) AS __trickle_n
+FROM (
+  SELECT k AS __trickle_x0, CAST(1 AS BIGINT) AS __trickle_w
+  FROM b_after AS b
+  WHERE (w > 1))
+GROUP BY __trickle_x0;
+-- expect gains_1, computed once: what the changed rows add to each group
+SELECT __trickle_x0, sum(__trickle_w) AS __trickle_n
+FROM (
+  SELECT k AS __trickle_x0, __trickle_weight AS __trickle_w
+  FROM b_changes AS b)
+GROUP BY __trickle_x0;
+-- expect part_changes_1, computed once: the change of a part
+SELECT `max(k)`, CAST(sum(__trickle_weight) AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT *
+  FROM (
+    SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+    FROM (
+      SELECT __trickle_i0 AS `__trickle_i0`
+      FROM (
+        SELECT __trickle_e0 AS __trickle_i0
+        FROM (
+          SELECT coalesce(sum(IF(__trickle_n < 0, CAST(raise_error('Kept lines: the rows of a value do not add up') AS BIGINT), __trickle_n)), 0) AS __trickle_n, max(__trickle_x0) AS __trickle_e0
+          FROM (
+            SELECT __trickle_x0, sum(__trickle_n) AS __trickle_n
+            FROM (
+              SELECT __trickle_x0, __trickle_n
+              FROM (
+                SELECT __trickle_x0, __trickle_n
+                FROM (
+                  SELECT *
+                  FROM `state_1` AS l
+                  WHERE EXISTS (
+                    SELECT 1
+                    FROM gains_1 AS d
+                    WHERE true))
+                UNION ALL
+                SELECT __trickle_x0, __trickle_n
+                FROM gains_1))
+            GROUP BY __trickle_x0
+            HAVING sum(__trickle_n) <> 0))
+        WHERE IF(__trickle_n < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
+    UNION ALL
+    SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+    FROM (
+      SELECT __trickle_i0 AS `__trickle_i0`
+      FROM (
+        SELECT __trickle_e0 AS __trickle_i0
+        FROM (
+          SELECT coalesce(sum(IF(__trickle_n < 0, CAST(raise_error('Kept lines: the rows of a value do not add up') AS BIGINT), __trickle_n)), 0) AS __trickle_n, max(__trickle_x0) AS __trickle_e0
+          FROM (
+            SELECT __trickle_x0, sum(__trickle_n) AS __trickle_n
+            FROM (
+              SELECT __trickle_x0, __trickle_n
+              FROM (
+                SELECT *
+                FROM `state_1` AS l
+                WHERE EXISTS (
+                  SELECT 1
+                  FROM gains_1 AS d
+                  WHERE true)))
+            GROUP BY __trickle_x0
+            HAVING sum(__trickle_n) <> 0))
+        WHERE IF(__trickle_n < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))) AS __trickle_q(`max(k)`, __trickle_weight))
+GROUP BY `max(k)`
+HAVING sum(__trickle_weight) <> 0;
+-- expect part_after_1, a view: a part after
+SELECT *
+FROM (
+  SELECT __trickle_i0 AS `__trickle_i0`
+  FROM (
+    SELECT __trickle_e0 AS __trickle_i0
+    FROM (
+      SELECT coalesce(sum(IF(__trickle_n < 0, CAST(raise_error('Kept lines: the rows of a value do not add up') AS BIGINT), __trickle_n)), 0) AS __trickle_n, max(__trickle_x0) AS __trickle_e0
+      FROM (
+        SELECT __trickle_x0, sum(__trickle_n) AS __trickle_n
+        FROM (
+          SELECT __trickle_x0, __trickle_n
+          FROM (
+            SELECT __trickle_x0, __trickle_n
+            FROM `state_1`
+            UNION ALL
+            SELECT __trickle_x0, __trickle_n
+            FROM gains_1))
+        GROUP BY __trickle_x0
+        HAVING sum(__trickle_n) <> 0))
+    WHERE IF(__trickle_n < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true))) AS __trickle_q(`max(k)`);
+-- expect part_before_1, a view: a part before
+SELECT *
+FROM (
+  SELECT __trickle_i0 AS `__trickle_i0`
+  FROM (
+    SELECT __trickle_e0 AS __trickle_i0
+    FROM (
+      SELECT coalesce(sum(IF(__trickle_n < 0, CAST(raise_error('Kept lines: the rows of a value do not add up') AS BIGINT), __trickle_n)), 0) AS __trickle_n, max(__trickle_x0) AS __trickle_e0
+      FROM (
+        SELECT __trickle_x0, sum(__trickle_n) AS __trickle_n
+        FROM (
+          SELECT __trickle_x0, __trickle_n
+          FROM (
+            SELECT *
+            FROM `state_1`))
+        GROUP BY __trickle_x0
+        HAVING sum(__trickle_n) <> 0))
+    WHERE IF(__trickle_n < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true))) AS __trickle_q(`max(k)`);
+-- expect gains_2, computed once: what the changed rows add to each group
+SELECT __trickle_x0, sum(__trickle_w) AS __trickle_n
+FROM (
+  SELECT k AS __trickle_x0, __trickle_weight AS __trickle_w
+  FROM b_changes AS b
+  WHERE (w > 1))
+GROUP BY __trickle_x0;
+-- expect part_changes_2, computed once: the change of a part
+SELECT `count(DISTINCT k)`, CAST(sum(__trickle_weight) AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT *
+  FROM (
+    SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+    FROM (
+      SELECT __trickle_i0 AS `__trickle_i0`
+      FROM (
+        SELECT __trickle_e0 AS __trickle_i0
+        FROM (
+          SELECT coalesce(sum(IF(__trickle_n < 0, CAST(raise_error('Kept lines: the rows of a value do not add up') AS BIGINT), __trickle_n)), 0) AS __trickle_n, count(DISTINCT __trickle_x0) AS __trickle_e0
+          FROM (
+            SELECT __trickle_x0, sum(__trickle_n) AS __trickle_n
+            FROM (
+              SELECT __trickle_x0, __trickle_n
+              FROM (
+                SELECT __trickle_x0, __trickle_n
+                FROM (
+                  SELECT *
+                  FROM `state_2` AS l
+                  WHERE EXISTS (
+                    SELECT 1
+                    FROM gains_2 AS d
+                    WHERE true))
+                UNION ALL
+                SELECT __trickle_x0, __trickle_n
+                FROM gains_2))
+            GROUP BY __trickle_x0
+            HAVING sum(__trickle_n) <> 0))
+        WHERE IF(__trickle_n < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
+    UNION ALL
+    SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+    FROM (
+      SELECT __trickle_i0 AS `__trickle_i0`
+      FROM (
+        SELECT __trickle_e0 AS __trickle_i0
+        FROM (
+          SELECT coalesce(sum(IF(__trickle_n < 0, CAST(raise_error('Kept lines: the rows of a value do not add up') AS BIGINT), __trickle_n)), 0) AS __trickle_n, count(DISTINCT __trickle_x0) AS __trickle_e0
+          FROM (
+            SELECT __trickle_x0, sum(__trickle_n) AS __trickle_n
+            FROM (
+              SELECT __trickle_x0, __trickle_n
+              FROM (
+                SELECT *
+                FROM `state_2` AS l
+                WHERE EXISTS (
+                  SELECT 1
+                  FROM gains_2 AS d
+                  WHERE true)))
+            GROUP BY __trickle_x0
+            HAVING sum(__trickle_n) <> 0))
+        WHERE IF(__trickle_n < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))) AS __trickle_q(`count(DISTINCT k)`, __trickle_weight))
+GROUP BY `count(DISTINCT k)`
+HAVING sum(__trickle_weight) <> 0;
+-- expect part_after_2, a view: a part after
+SELECT *
+FROM (
+  SELECT __trickle_i0 AS `__trickle_i0`
+  FROM (
+    SELECT __trickle_e0 AS __trickle_i0
+    FROM (
+      SELECT coalesce(sum(IF(__trickle_n < 0, CAST(raise_error('Kept lines: the rows of a value do not add up') AS BIGINT), __trickle_n)), 0) AS __trickle_n, count(DISTINCT __trickle_x0) AS __trickle_e0
+      FROM (
+        SELECT __trickle_x0, sum(__trickle_n) AS __trickle_n
+        FROM (
+          SELECT __trickle_x0, __trickle_n
+          FROM (
+            SELECT __trickle_x0, __trickle_n
+            FROM `state_2`
+            UNION ALL
+            SELECT __trickle_x0, __trickle_n
+            FROM gains_2))
+        GROUP BY __trickle_x0
+        HAVING sum(__trickle_n) <> 0))
+    WHERE IF(__trickle_n < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true))) AS __trickle_q(`count(DISTINCT k)`);
+-- expect part_before_2, a view: a part before
+SELECT *
+FROM (
+  SELECT __trickle_i0 AS `__trickle_i0`
+  FROM (
+    SELECT __trickle_e0 AS __trickle_i0
+    FROM (
+      SELECT coalesce(sum(IF(__trickle_n < 0, CAST(raise_error('Kept lines: the rows of a value do not add up') AS BIGINT), __trickle_n)), 0) AS __trickle_n, count(DISTINCT __trickle_x0) AS __trickle_e0
+      FROM (
+        SELECT __trickle_x0, sum(__trickle_n) AS __trickle_n
+        FROM (
+          SELECT __trickle_x0, __trickle_n
+          FROM (
+            SELECT *
+            FROM `state_2`))
+        GROUP BY __trickle_x0
+        HAVING sum(__trickle_n) <> 0))
+    WHERE IF(__trickle_n < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true))) AS __trickle_q(`count(DISTINCT k)`);
+-- expect change
+SELECT k, v, __trickle_weight AS __trickle_weight
+FROM a_changes AS a
+WHERE (v >= (
+  SELECT *
+  FROM part_after_1) OR v = (
+  SELECT *
+  FROM part_after_2))
+UNION ALL
+SELECT k, v, CAST(1 AS BIGINT) AS __trickle_weight
+FROM a_before AS a
+WHERE (v >= (
+  SELECT *
+  FROM part_after_1) OR v = (
+  SELECT *
+  FROM part_after_2))
+UNION ALL
+SELECT k, v, CAST(-1 AS BIGINT) AS __trickle_weight
+FROM a_before AS a
+WHERE (v >= (
+  SELECT *
+  FROM part_before_1) OR v = (
+  SELECT *
+  FROM part_before_2));
+
+-- title: the top of distinct counts
+-- changed: a
+-- state: kept
+SELECT s, count(DISTINCT v) AS n FROM a GROUP BY s ORDER BY n DESC, s LIMIT 2;
+-- expect state_0, kept of a part
+SELECT `__trickle_k0`, __trickle_x0, sum(__trickle_w) AS __trickle_n
+FROM (
+  SELECT s AS `__trickle_k0`, v AS __trickle_x0, CAST(1 AS BIGINT) AS __trickle_w
+  FROM a_after AS a)
+GROUP BY `__trickle_k0`, __trickle_x0;
+-- expect gains_1, computed once: what the changed rows add to each group
+SELECT `__trickle_k0`, __trickle_x0, sum(__trickle_w) AS __trickle_n
+FROM (
+  SELECT s AS `__trickle_k0`, v AS __trickle_x0, __trickle_weight AS __trickle_w
+  FROM a_changes AS a)
+GROUP BY `__trickle_k0`, __trickle_x0;
+-- expect part_changes_1, computed once: the change of a part
+SELECT `s`, `n`, CAST(sum(__trickle_weight) AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT *
+  FROM (
+    SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+    FROM (
+      SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS n
+      FROM (
+        SELECT `__trickle_k0` AS __trickle_i0, __trickle_e0 AS __trickle_i1
+        FROM (
+          SELECT `__trickle_k0`, coalesce(sum(IF(__trickle_n < 0, CAST(raise_error('Kept lines: the rows of a value do not add up') AS BIGINT), __trickle_n)), 0) AS __trickle_n, count(DISTINCT __trickle_x0) AS __trickle_e0
+          FROM (
+            SELECT `__trickle_k0`, __trickle_x0, sum(__trickle_n) AS __trickle_n
+            FROM (
+              SELECT `__trickle_k0`, __trickle_x0, __trickle_n
+              FROM (
+                SELECT `__trickle_k0`, __trickle_x0, __trickle_n
+                FROM (
+                  SELECT *
+                  FROM `state_0` AS l
+                  WHERE EXISTS (
+                    SELECT 1
+                    FROM gains_1 AS d
+                    WHERE d.`__trickle_k0` <=> l.`__trickle_k0`))
+                UNION ALL
+                SELECT `__trickle_k0`, __trickle_x0, __trickle_n
+                FROM gains_1))
+            GROUP BY `__trickle_k0`, __trickle_x0
+            HAVING sum(__trickle_n) <> 0)
+          GROUP BY `__trickle_k0`)
+        WHERE IF(__trickle_n < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
+    UNION ALL
+    SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+    FROM (
+      SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS n
+      FROM (
+        SELECT `__trickle_k0` AS __trickle_i0, __trickle_e0 AS __trickle_i1
+        FROM (
+          SELECT `__trickle_k0`, coalesce(sum(IF(__trickle_n < 0, CAST(raise_error('Kept lines: the rows of a value do not add up') AS BIGINT), __trickle_n)), 0) AS __trickle_n, count(DISTINCT __trickle_x0) AS __trickle_e0
+          FROM (
+            SELECT `__trickle_k0`, __trickle_x0, sum(__trickle_n) AS __trickle_n
+            FROM (
+              SELECT `__trickle_k0`, __trickle_x0, __trickle_n
+              FROM (
+                SELECT *
+                FROM `state_0` AS l
+                WHERE EXISTS (
+                  SELECT 1
+                  FROM gains_1 AS d
+                  WHERE d.`__trickle_k0` <=> l.`__trickle_k0`)))
+            GROUP BY `__trickle_k0`, __trickle_x0
+            HAVING sum(__trickle_n) <> 0)
+          GROUP BY `__trickle_k0`)
+        WHERE IF(__trickle_n < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))) AS __trickle_q(`s`, `n`, __trickle_weight))
+GROUP BY `s`, `n`
+HAVING sum(__trickle_weight) <> 0;
+-- expect part_after_1, a view: a part after
+SELECT *
+FROM (
+  SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS n
+  FROM (
+    SELECT `__trickle_k0` AS __trickle_i0, __trickle_e0 AS __trickle_i1
+    FROM (
+      SELECT `__trickle_k0`, coalesce(sum(IF(__trickle_n < 0, CAST(raise_error('Kept lines: the rows of a value do not add up') AS BIGINT), __trickle_n)), 0) AS __trickle_n, count(DISTINCT __trickle_x0) AS __trickle_e0
+      FROM (
+        SELECT `__trickle_k0`, __trickle_x0, sum(__trickle_n) AS __trickle_n
+        FROM (
+          SELECT `__trickle_k0`, __trickle_x0, __trickle_n
+          FROM (
+            SELECT `__trickle_k0`, __trickle_x0, __trickle_n
+            FROM `state_0`
+            UNION ALL
+            SELECT `__trickle_k0`, __trickle_x0, __trickle_n
+            FROM gains_1))
+        GROUP BY `__trickle_k0`, __trickle_x0
+        HAVING sum(__trickle_n) <> 0)
+      GROUP BY `__trickle_k0`)
+    WHERE IF(__trickle_n < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true))) AS __trickle_q(`s`, `n`);
+-- expect part_before_1, a view: a part before
+SELECT *
+FROM (
+  SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS n
+  FROM (
+    SELECT `__trickle_k0` AS __trickle_i0, __trickle_e0 AS __trickle_i1
+    FROM (
+      SELECT `__trickle_k0`, coalesce(sum(IF(__trickle_n < 0, CAST(raise_error('Kept lines: the rows of a value do not add up') AS BIGINT), __trickle_n)), 0) AS __trickle_n, count(DISTINCT __trickle_x0) AS __trickle_e0
+      FROM (
+        SELECT `__trickle_k0`, __trickle_x0, sum(__trickle_n) AS __trickle_n
+        FROM (
+          SELECT `__trickle_k0`, __trickle_x0, __trickle_n
+          FROM (
+            SELECT *
+            FROM `state_0`))
+        GROUP BY `__trickle_k0`, __trickle_x0
+        HAVING sum(__trickle_n) <> 0)
+      GROUP BY `__trickle_k0`)
+    WHERE IF(__trickle_n < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true))) AS __trickle_q(`s`, `n`);
+-- expect top_candidates_1, computed once: what may be on top now
+SELECT `s`, `n`, __trickle_weight, __trickle_count
+FROM (
+  SELECT *, max(CASE WHEN __trickle_was THEN __trickle_rank END) OVER () AS __trickle_last, count(CASE WHEN __trickle_was THEN 1 END) OVER () AS __trickle_count
+  FROM (
+    SELECT *, rank() OVER (ORDER BY `n` DESC, `s`) AS __trickle_rank
+    FROM (
+      SELECT `s`, `n`, CAST(sum(__trickle_weight) AS BIGINT) AS __trickle_weight, false AS __trickle_was
+      FROM (
+        SELECT `s`, `n`, CAST(1 AS BIGINT) AS __trickle_weight
+        FROM published
+        UNION ALL
+        SELECT `s`, `n`, __trickle_weight
+        FROM (
+          SELECT *
+          FROM part_changes_1) AS __trickle_d(`s`, `n`, __trickle_weight))
+      GROUP BY `s`, `n`
+      HAVING sum(__trickle_weight) <> 0
+      UNION ALL
+      SELECT *, true AS __trickle_was
+      FROM (
+        SELECT `s`, `n`, CAST(1 AS BIGINT) AS __trickle_weight
+        FROM published))))
+WHERE NOT __trickle_was AND (__trickle_count < 2 OR __trickle_rank < __trickle_last OR (__trickle_rank = __trickle_last AND __trickle_weight > 0));
+-- expect change
+SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT *
+  FROM part_after_1
+  ORDER BY n DESC, s
+  LIMIT 2)
+UNION ALL
+SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT *
+  FROM published AS __trickle_p
+  WHERE true);
 
 -- title: products of many digits
 -- changed: u
@@ -1952,3 +2850,454 @@ FROM (
     SELECT 1
     FROM gains_1
     WHERE `__trickle_k0` <=> __trickle_p.`k`));
+
+-- title: groups inside with HAVING against a total
+-- changed: t, a
+-- state: kept
+SELECT a.k, q.n FROM a JOIN (SELECT k, count(*) AS n FROM t GROUP BY k HAVING count(*) * 3 > (SELECT count(*) FROM t)) AS q ON a.k = q.k;
+-- expect state_1, kept of a part
+SELECT k AS `__trickle_k0`, count(*) AS __trickle_n, count(1) AS __trickle_c0
+FROM t_after AS t
+GROUP BY k;
+-- expect state_2, kept of a part
+SELECT count(*) AS __trickle_n, count(1) AS __trickle_c0
+FROM t_after AS t;
+-- expect gains_1, computed once: what the changed rows add to each group
+SELECT sum(__trickle_w) AS __trickle_n, sum(CASE WHEN __trickle_x0 IS NULL THEN 0L ELSE __trickle_w END) AS __trickle_c0
+FROM (
+  SELECT 1 AS __trickle_x0, __trickle_weight AS __trickle_w
+  FROM t_changes AS t)
+HAVING count(*) > 0;
+-- expect part_changes_1, computed once: the change of a part
+SELECT `count_star()`, CAST(sum(__trickle_weight) AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT *
+  FROM (
+    SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+    FROM (
+      SELECT __trickle_i0 AS `__trickle_i0`
+      FROM (
+        SELECT __trickle_n AS __trickle_i0
+        FROM (
+          SELECT sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
+          FROM (
+            SELECT __trickle_n, __trickle_c0
+            FROM (
+              SELECT __trickle_n, __trickle_c0
+              FROM (
+                SELECT *
+                FROM `state_2` AS l
+                WHERE EXISTS (
+                  SELECT 1
+                  FROM gains_1 AS d
+                  WHERE true))
+              UNION ALL
+              SELECT __trickle_n, __trickle_c0
+              FROM gains_1)))
+        WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
+    UNION ALL
+    SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+    FROM (
+      SELECT __trickle_i0 AS `__trickle_i0`
+      FROM (
+        SELECT __trickle_n AS __trickle_i0
+        FROM (
+          SELECT sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
+          FROM (
+            SELECT __trickle_n, __trickle_c0
+            FROM (
+              SELECT *
+              FROM `state_2` AS l
+              WHERE EXISTS (
+                SELECT 1
+                FROM gains_1 AS d
+                WHERE true))))
+        WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))) AS __trickle_q(`count_star()`, __trickle_weight))
+GROUP BY `count_star()`
+HAVING sum(__trickle_weight) <> 0;
+-- expect part_after_1, a view: a part after
+SELECT *
+FROM (
+  SELECT __trickle_i0 AS `__trickle_i0`
+  FROM (
+    SELECT __trickle_n AS __trickle_i0
+    FROM (
+      SELECT sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
+      FROM (
+        SELECT __trickle_n, __trickle_c0
+        FROM (
+          SELECT __trickle_n, __trickle_c0
+          FROM `state_2`
+          UNION ALL
+          SELECT __trickle_n, __trickle_c0
+          FROM gains_1)))
+    WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true))) AS __trickle_q(`count_star()`);
+-- expect part_before_1, a view: a part before
+SELECT *
+FROM (
+  SELECT __trickle_i0 AS `__trickle_i0`
+  FROM (
+    SELECT __trickle_n AS __trickle_i0
+    FROM (
+      SELECT sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
+      FROM (
+        SELECT __trickle_n, __trickle_c0
+        FROM (
+          SELECT *
+          FROM `state_2`)))
+    WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true))) AS __trickle_q(`count_star()`);
+-- expect gains_2, computed once: what the changed rows add to each group
+SELECT `__trickle_k0`, sum(__trickle_w) AS __trickle_n, sum(CASE WHEN __trickle_x0 IS NULL THEN 0L ELSE __trickle_w END) AS __trickle_c0
+FROM (
+  SELECT k AS `__trickle_k0`, 1 AS __trickle_x0, __trickle_weight AS __trickle_w
+  FROM t_changes AS t)
+GROUP BY `__trickle_k0`;
+-- expect keys_1, computed once: the keys of groups that HAVING may judge otherwise
+SELECT DISTINCT *
+FROM (
+  SELECT `__trickle_k0`
+  FROM (
+    SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
+    FROM (
+      SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+      FROM (
+        SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+        FROM `state_1`
+        UNION ALL
+        SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+        FROM gains_2))
+    GROUP BY `__trickle_k0`
+    HAVING sum(__trickle_n) <> 0)
+  WHERE coalesce(__trickle_n * 3 > (
+    SELECT *
+    FROM part_after_1), false) <> coalesce(__trickle_n * 3 > (
+    SELECT *
+    FROM part_before_1), false)
+  UNION ALL
+  SELECT `__trickle_k0`
+  FROM gains_2);
+-- expect part_changes_2, computed once: the change of a part
+SELECT `k`, `n`, CAST(sum(__trickle_weight) AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT *
+  FROM (
+    SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+    FROM (
+      SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS n
+      FROM (
+        SELECT `__trickle_k0` AS __trickle_i0, __trickle_n AS __trickle_i1
+        FROM (
+          SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
+          FROM (
+            SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+            FROM (
+              SELECT *
+              FROM (
+                SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+                FROM `state_1`
+                UNION ALL
+                SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+                FROM gains_2) AS l
+              WHERE EXISTS (
+                SELECT 1
+                FROM keys_1 AS d
+                WHERE d.`__trickle_k0` <=> l.`__trickle_k0`)))
+          GROUP BY `__trickle_k0`
+          HAVING sum(__trickle_n) <> 0)
+        WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true) AND (__trickle_n * 3 > (
+          SELECT *
+          FROM part_after_1))))
+    UNION ALL
+    SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+    FROM (
+      SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS n
+      FROM (
+        SELECT `__trickle_k0` AS __trickle_i0, __trickle_n AS __trickle_i1
+        FROM (
+          SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
+          FROM (
+            SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+            FROM (
+              SELECT *
+              FROM (
+                SELECT *
+                FROM `state_1`) AS l
+              WHERE EXISTS (
+                SELECT 1
+                FROM keys_1 AS d
+                WHERE d.`__trickle_k0` <=> l.`__trickle_k0`)))
+          GROUP BY `__trickle_k0`
+          HAVING sum(__trickle_n) <> 0)
+        WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true) AND (__trickle_n * 3 > (
+          SELECT *
+          FROM part_before_1))))) AS __trickle_q(`k`, `n`, __trickle_weight))
+GROUP BY `k`, `n`
+HAVING sum(__trickle_weight) <> 0;
+-- expect part_after_2, a view: a part after
+SELECT *
+FROM (
+  SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS n
+  FROM (
+    SELECT `__trickle_k0` AS __trickle_i0, __trickle_n AS __trickle_i1
+    FROM (
+      SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
+      FROM (
+        SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+        FROM (
+          SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+          FROM `state_1`
+          UNION ALL
+          SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+          FROM gains_2))
+      GROUP BY `__trickle_k0`
+      HAVING sum(__trickle_n) <> 0)
+    WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true) AND (__trickle_n * 3 > (
+      SELECT *
+      FROM part_after_1)))) AS __trickle_q(`k`, `n`);
+-- expect part_before_2, a view: a part before
+SELECT *
+FROM (
+  SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS n
+  FROM (
+    SELECT `__trickle_k0` AS __trickle_i0, __trickle_n AS __trickle_i1
+    FROM (
+      SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
+      FROM (
+        SELECT `__trickle_k0`, __trickle_n, __trickle_c0
+        FROM (
+          SELECT *
+          FROM `state_1`))
+      GROUP BY `__trickle_k0`
+      HAVING sum(__trickle_n) <> 0)
+    WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true) AND (__trickle_n * 3 > (
+      SELECT *
+      FROM part_before_1)))) AS __trickle_q(`k`, `n`);
+-- expect change
+SELECT a.k, q.n, __trickle_weight AS __trickle_weight
+FROM a_changes AS a JOIN (
+  SELECT *
+  FROM part_after_2) AS q ON a.k = q.k
+UNION ALL
+SELECT a.k, q.n, __trickle_weight AS __trickle_weight
+FROM a_before AS a JOIN part_changes_2 AS q ON a.k = q.k;
+
+-- title: rows above a threshold with state
+-- changed: a, t
+-- state: kept
+SELECT k, v FROM a WHERE (v > (SELECT sum(i) FROM t WHERE i > 0) OR k IS NULL) AND v <> (SELECT count(*) FROM t) AND s IS NOT NULL;
+-- expect state_1, kept of a part
+SELECT count(*) AS __trickle_n, count(i) AS __trickle_c0, CAST(coalesce(sum(CAST((i) AS DECIMAL(20,0))), 0) AS DECIMAL(38,0)) AS __trickle_s0
+FROM t_after AS t
+WHERE (i > 0);
+-- expect state_2, kept of a part
+SELECT count(*) AS __trickle_n, count(1) AS __trickle_c0
+FROM t_after AS t;
+-- expect gains_1, computed once: what the changed rows add to each group
+SELECT sum(__trickle_w) AS __trickle_n, sum(CASE WHEN __trickle_x0 IS NULL THEN 0L ELSE __trickle_w END) AS __trickle_c0, CAST(coalesce(sum(CAST(__trickle_x0 AS DECIMAL(20,0)) * CAST(__trickle_w AS DECIMAL(10,0))), 0) AS DECIMAL(38,0)) AS __trickle_s0
+FROM (
+  SELECT i AS __trickle_x0, __trickle_weight AS __trickle_w
+  FROM t_changes AS t
+  WHERE (i > 0))
+HAVING count(*) > 0;
+-- expect part_changes_1, computed once: the change of a part
+SELECT `sum(i)`, CAST(sum(__trickle_weight) AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT *
+  FROM (
+    SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+    FROM (
+      SELECT __trickle_i0 AS `__trickle_i0`
+      FROM (
+        SELECT CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS bigint) END AS __trickle_i0
+        FROM (
+          SELECT sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0
+          FROM (
+            SELECT __trickle_n, __trickle_c0, __trickle_s0
+            FROM (
+              SELECT __trickle_n, __trickle_c0, __trickle_s0
+              FROM (
+                SELECT *
+                FROM `state_1` AS l
+                WHERE EXISTS (
+                  SELECT 1
+                  FROM gains_1 AS d
+                  WHERE true))
+              UNION ALL
+              SELECT __trickle_n, __trickle_c0, __trickle_s0
+              FROM gains_1)))
+        WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
+    UNION ALL
+    SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+    FROM (
+      SELECT __trickle_i0 AS `__trickle_i0`
+      FROM (
+        SELECT CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS bigint) END AS __trickle_i0
+        FROM (
+          SELECT sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0
+          FROM (
+            SELECT __trickle_n, __trickle_c0, __trickle_s0
+            FROM (
+              SELECT *
+              FROM `state_1` AS l
+              WHERE EXISTS (
+                SELECT 1
+                FROM gains_1 AS d
+                WHERE true))))
+        WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))) AS __trickle_q(`sum(i)`, __trickle_weight))
+GROUP BY `sum(i)`
+HAVING sum(__trickle_weight) <> 0;
+-- expect part_after_1, a view: a part after
+SELECT *
+FROM (
+  SELECT __trickle_i0 AS `__trickle_i0`
+  FROM (
+    SELECT CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS bigint) END AS __trickle_i0
+    FROM (
+      SELECT sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0
+      FROM (
+        SELECT __trickle_n, __trickle_c0, __trickle_s0
+        FROM (
+          SELECT __trickle_n, __trickle_c0, __trickle_s0
+          FROM `state_1`
+          UNION ALL
+          SELECT __trickle_n, __trickle_c0, __trickle_s0
+          FROM gains_1)))
+    WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true))) AS __trickle_q(`sum(i)`);
+-- expect part_before_1, a view: a part before
+SELECT *
+FROM (
+  SELECT __trickle_i0 AS `__trickle_i0`
+  FROM (
+    SELECT CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS bigint) END AS __trickle_i0
+    FROM (
+      SELECT sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0
+      FROM (
+        SELECT __trickle_n, __trickle_c0, __trickle_s0
+        FROM (
+          SELECT *
+          FROM `state_1`)))
+    WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true))) AS __trickle_q(`sum(i)`);
+-- expect gains_2, computed once: what the changed rows add to each group
+SELECT sum(__trickle_w) AS __trickle_n, sum(CASE WHEN __trickle_x0 IS NULL THEN 0L ELSE __trickle_w END) AS __trickle_c0
+FROM (
+  SELECT 1 AS __trickle_x0, __trickle_weight AS __trickle_w
+  FROM t_changes AS t)
+HAVING count(*) > 0;
+-- expect part_changes_2, computed once: the change of a part
+SELECT `count_star()`, CAST(sum(__trickle_weight) AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT *
+  FROM (
+    SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+    FROM (
+      SELECT __trickle_i0 AS `__trickle_i0`
+      FROM (
+        SELECT __trickle_n AS __trickle_i0
+        FROM (
+          SELECT sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
+          FROM (
+            SELECT __trickle_n, __trickle_c0
+            FROM (
+              SELECT __trickle_n, __trickle_c0
+              FROM (
+                SELECT *
+                FROM `state_2` AS l
+                WHERE EXISTS (
+                  SELECT 1
+                  FROM gains_2 AS d
+                  WHERE true))
+              UNION ALL
+              SELECT __trickle_n, __trickle_c0
+              FROM gains_2)))
+        WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
+    UNION ALL
+    SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+    FROM (
+      SELECT __trickle_i0 AS `__trickle_i0`
+      FROM (
+        SELECT __trickle_n AS __trickle_i0
+        FROM (
+          SELECT sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
+          FROM (
+            SELECT __trickle_n, __trickle_c0
+            FROM (
+              SELECT *
+              FROM `state_2` AS l
+              WHERE EXISTS (
+                SELECT 1
+                FROM gains_2 AS d
+                WHERE true))))
+        WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))) AS __trickle_q(`count_star()`, __trickle_weight))
+GROUP BY `count_star()`
+HAVING sum(__trickle_weight) <> 0;
+-- expect part_after_2, a view: a part after
+SELECT *
+FROM (
+  SELECT __trickle_i0 AS `__trickle_i0`
+  FROM (
+    SELECT __trickle_n AS __trickle_i0
+    FROM (
+      SELECT sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
+      FROM (
+        SELECT __trickle_n, __trickle_c0
+        FROM (
+          SELECT __trickle_n, __trickle_c0
+          FROM `state_2`
+          UNION ALL
+          SELECT __trickle_n, __trickle_c0
+          FROM gains_2)))
+    WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true))) AS __trickle_q(`count_star()`);
+-- expect part_before_2, a view: a part before
+SELECT *
+FROM (
+  SELECT __trickle_i0 AS `__trickle_i0`
+  FROM (
+    SELECT __trickle_n AS __trickle_i0
+    FROM (
+      SELECT sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
+      FROM (
+        SELECT __trickle_n, __trickle_c0
+        FROM (
+          SELECT *
+          FROM `state_2`)))
+    WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true))) AS __trickle_q(`count_star()`);
+-- expect change
+SELECT k, v, __trickle_weight AS __trickle_weight
+FROM a_changes AS a
+WHERE ((v > (
+  SELECT *
+  FROM part_after_1) OR k IS NULL) AND v <> (
+  SELECT *
+  FROM part_after_2) AND s IS NOT NULL)
+UNION ALL
+SELECT k, v, CAST(1 AS BIGINT) AS __trickle_weight
+FROM a_before AS a
+WHERE ((v > (
+  SELECT *
+  FROM part_after_1) OR k IS NULL) AND v <> (
+  SELECT *
+  FROM part_after_2) AND s IS NOT NULL) AND ((NOT (((v > (
+  SELECT *
+  FROM part_before_1) OR k IS NULL)) <=> ((v > (
+  SELECT *
+  FROM part_after_1) OR k IS NULL)))) OR (NOT ((v <> (
+  SELECT *
+  FROM part_before_2)) <=> (v <> (
+  SELECT *
+  FROM part_after_2)))))
+UNION ALL
+SELECT k, v, CAST(-1 AS BIGINT) AS __trickle_weight
+FROM a_before AS a
+WHERE ((v > (
+  SELECT *
+  FROM part_before_1) OR k IS NULL) AND v <> (
+  SELECT *
+  FROM part_before_2) AND s IS NOT NULL) AND ((NOT (((v > (
+  SELECT *
+  FROM part_before_1) OR k IS NULL)) <=> ((v > (
+  SELECT *
+  FROM part_after_1) OR k IS NULL)))) OR (NOT ((v <> (
+  SELECT *
+  FROM part_before_2)) <=> (v <> (
+  SELECT *
+  FROM part_after_2)))));
