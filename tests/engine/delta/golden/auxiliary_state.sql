@@ -2599,46 +2599,80 @@ FROM (
     FROM b_after AS b
     WHERE w > 1)))
 GROUP BY `__trickle_k0`, __trickle_x0;
--- expect gains_1, computed once: what the changed rows add to each group
+-- expect state_1, kept of a part
+SELECT k AS `__trickle_k0`, count(*) AS __trickle_n
+FROM b_after AS b
+WHERE (w > 1)
+GROUP BY k;
+-- expect gains_1, computed once: what the changed rows add to each key
+SELECT `__trickle_k0`, sum(__trickle_w) AS __trickle_n
+FROM (
+  SELECT k AS `__trickle_k0`, __trickle_weight AS __trickle_w
+  FROM b_changes AS b
+  WHERE (w > 1))
+GROUP BY `__trickle_k0`;
+-- expect keys_2, computed once: the keys that came or went
+SELECT d.`__trickle_k0`, coalesce(l.__trickle_n, 0) > 0 AS __trickle_before, coalesce(l.__trickle_n, 0) + d.__trickle_n > 0 AS __trickle_after
+FROM gains_1 AS d LEFT JOIN (
+  SELECT l.`__trickle_k0`, sum(l.__trickle_n) AS __trickle_n
+  FROM `state_1` AS l
+  WHERE EXISTS (
+    SELECT 1
+    FROM gains_1 AS d
+    WHERE d.`__trickle_k0` <=> l.`__trickle_k0`)
+  GROUP BY l.`__trickle_k0`) AS l ON d.`__trickle_k0` <=> l.`__trickle_k0`
+WHERE IF(coalesce(l.__trickle_n, 0) + d.__trickle_n < 0, CAST(raise_error('Kept lines: the rows of a key do not add up') AS BOOLEAN), (coalesce(l.__trickle_n, 0) > 0) <> (coalesce(l.__trickle_n, 0) + d.__trickle_n > 0));
+-- expect gains_2, computed once: what the changed rows add to each group
 SELECT `__trickle_k0`, __trickle_x0, sum(__trickle_w) AS __trickle_n
 FROM (
   SELECT a.s AS `__trickle_k0`, a.v AS __trickle_x0, __trickle_weight AS __trickle_w
   FROM a_changes AS a
   WHERE (a.k NOT IN (
-    SELECT k
-    FROM b_after AS b
-    WHERE w > 1))
+    SELECT `__trickle_k0`
+    FROM (
+      SELECT `__trickle_k0`, __trickle_n
+      FROM `state_1`
+      UNION ALL
+      SELECT `__trickle_k0`, __trickle_n
+      FROM gains_1)
+    GROUP BY `__trickle_k0`
+    HAVING sum(__trickle_n) <> 0))
   UNION ALL
   SELECT a.s AS `__trickle_k0`, a.v AS __trickle_x0, CAST(1 AS BIGINT) AS __trickle_w
   FROM a_before AS a
   WHERE (a.k NOT IN (
-    SELECT k
-    FROM b_after AS b
-    WHERE w > 1)) AND (((a.k) IN (
-    SELECT k
-    FROM b_changes AS b
-    WHERE (w > 1)) OR EXISTS (
+    SELECT `__trickle_k0`
+    FROM (
+      SELECT `__trickle_k0`, __trickle_n
+      FROM `state_1`
+      UNION ALL
+      SELECT `__trickle_k0`, __trickle_n
+      FROM gains_1)
+    GROUP BY `__trickle_k0`
+    HAVING sum(__trickle_n) <> 0)) AND (((a.k) IN (
+    SELECT `__trickle_k0`
+    FROM keys_2) OR EXISTS (
     SELECT 1
     FROM (
-      SELECT k
-      FROM b_changes AS b
-      WHERE (w > 1)) AS __trickle_n(__trickle_v)
+      SELECT `__trickle_k0`
+      FROM keys_2) AS __trickle_n(__trickle_v)
     WHERE __trickle_v IS NULL) OR (a.k) IS NULL))
   UNION ALL
   SELECT a.s AS `__trickle_k0`, a.v AS __trickle_x0, CAST(-1 AS BIGINT) AS __trickle_w
   FROM a_before AS a
   WHERE (a.k NOT IN (
-    SELECT k
-    FROM b_before AS b
-    WHERE w > 1)) AND (((a.k) IN (
-    SELECT k
-    FROM b_changes AS b
-    WHERE (w > 1)) OR EXISTS (
+    SELECT `__trickle_k0`
+    FROM (
+      SELECT `__trickle_k0`, __trickle_n
+      FROM `state_1`)
+    GROUP BY `__trickle_k0`
+    HAVING sum(__trickle_n) <> 0)) AND (((a.k) IN (
+    SELECT `__trickle_k0`
+    FROM keys_2) OR EXISTS (
     SELECT 1
     FROM (
-      SELECT k
-      FROM b_changes AS b
-      WHERE (w > 1)) AS __trickle_n(__trickle_v)
+      SELECT `__trickle_k0`
+      FROM keys_2) AS __trickle_n(__trickle_v)
     WHERE __trickle_v IS NULL) OR (a.k) IS NULL)))
 GROUP BY `__trickle_k0`, __trickle_x0;
 -- expect change
@@ -2660,11 +2694,11 @@ FROM (
               FROM state AS l
               WHERE EXISTS (
                 SELECT 1
-                FROM gains_1 AS d
+                FROM gains_2 AS d
                 WHERE d.`__trickle_k0` <=> l.`__trickle_k0`))
             UNION ALL
             SELECT `__trickle_k0`, __trickle_x0, __trickle_n
-            FROM gains_1))
+            FROM gains_2))
         GROUP BY `__trickle_k0`, __trickle_x0
         HAVING sum(__trickle_n) <> 0)
       GROUP BY `__trickle_k0`)
@@ -2676,7 +2710,7 @@ FROM (
   FROM published AS __trickle_p
   WHERE EXISTS (
     SELECT 1
-    FROM gains_1
+    FROM gains_2
     WHERE `__trickle_k0` <=> __trickle_p.`s`));
 
 -- title: MIN where keys are not shown
@@ -3644,6 +3678,32 @@ FROM (
   SELECT b.k AS `__trickle_k0`, 1 AS __trickle_x0, __trickle_weight AS __trickle_w
   FROM b_changes AS b)
 GROUP BY `__trickle_k0`;
+-- expect answers_1, computed once: the keys with another answer
+SELECT *
+FROM (
+  SELECT `__trickle_k0`, __trickle_before, __trickle_n AS __trickle_after
+  FROM (
+    SELECT `__trickle_k0`, __trickle_before, __trickle_n_after AS __trickle_n, __trickle_c0_after AS __trickle_c0
+    FROM (
+      SELECT `__trickle_k0`, __trickle_n AS __trickle_before, __trickle_n_after, __trickle_c0_after
+      FROM (
+        SELECT `__trickle_k0`, coalesce(sum(CASE WHEN __trickle_old THEN __trickle_n END), 0) AS __trickle_n, coalesce(sum(__trickle_n), 0) AS __trickle_n_after, coalesce(sum(CASE WHEN __trickle_old THEN __trickle_c0 END), 0) AS __trickle_c0, coalesce(sum(__trickle_c0), 0) AS __trickle_c0_after
+        FROM (
+          SELECT `__trickle_k0`, __trickle_n, __trickle_c0, true AS __trickle_old
+          FROM (
+            SELECT *
+            FROM `state_1` AS l
+            WHERE EXISTS (
+              SELECT 1
+              FROM gains_1 AS d
+              WHERE d.`__trickle_k0` <=> l.`__trickle_k0`))
+          UNION ALL
+          SELECT `__trickle_k0`, __trickle_n, __trickle_c0, false AS __trickle_old
+          FROM (
+            SELECT *
+            FROM gains_1))
+        GROUP BY `__trickle_k0`))))
+WHERE NOT (__trickle_before <=> __trickle_after);
 -- expect change
 SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
 FROM (
