@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from tools.faults.fault import Fault, Room
+from tools.faults.rooms.golden import ROWS_OF_GOLDEN_CASES
 
 _DELTA = Room(
     "engine/delta aggregates",
     "airflow_trickle/engine/delta",
-    tests=("tests/engine/delta/test_golden.py", "tests/engine/delta/test_rules.py"),
+    tests=(*ROWS_OF_GOLDEN_CASES, "tests/engine/delta/test_golden.py", "tests/engine/delta/test_rules.py"),
     slow=("tests/engine/test_kept.py", "tests/engine/delta/test_compositions.py", "tests/engine/test_differential.py"),
 )
+_BY_HAND = ("tests/engine/delta/test_rows_by_hand.py",)
 
 AGGREGATES: tuple[Fault, ...] = (
     _DELTA.fault(
@@ -116,6 +118,7 @@ AGGREGATES: tuple[Fault, ...] = (
         "joins.py",
         "array_repeat(0, CAST({WEIGHT} AS INT))",
         "array_repeat(0, 1)",
+        tests=_BY_HAND,
     ),
     _DELTA.fault(
         "wide-sums-are-never-subtracted",
@@ -123,6 +126,7 @@ AGGREGATES: tuple[Fault, ...] = (
         "tally.py",
         "WHEN {weight} = -1 THEN -{text} ",
         "WHEN {weight} = -1 THEN {text} ",
+        tests=_BY_HAND,
     ),
     _DELTA.fault(
         "part-before-is-part-after",
@@ -158,6 +162,7 @@ AGGREGATES: tuple[Fault, ...] = (
         "top_k.py",
         'near = f"NOT {_WAS} AND ({_COUNT} < {limit} OR {_RANK} <= {_LAST})"',
         'near = f"NOT {_WAS}"',
+        tests=_BY_HAND,
     ),
     _DELTA.fault(
         "subquery-with-state-affects-no-null",
@@ -165,6 +170,7 @@ AGGREGATES: tuple[Fault, ...] = (
         "selects.py",
         'return Affected("true" if probe is None else _among(probe, [_values(context, views)]))',
         'return Affected("true" if probe is None else f"{probe} IN ({_values(context, views)})")',
+        tests=_BY_HAND,
     ),
     _DELTA.fault(
         "lookup-of-the-state-before",
@@ -211,6 +217,7 @@ AGGREGATES: tuple[Fault, ...] = (
         """conditions=(affected, f"NOT EXISTS ({lookup.text(version)})"),
             )
             for version, weight in ((Version.NEW, 1),)""",
+        tests=_BY_HAND,
     ),
     Fault(
         "auxiliary-state-of-other-inputs",
@@ -219,7 +226,7 @@ AGGREGATES: tuple[Fault, ...] = (
         "airflow_trickle/engine/kept.py",
         'if said["definition"] != definition or said["inputs"] != json.loads(frontier.as_json())["inputs"]:',
         'if said["definition"] != definition:',
-        ("tests/engine/test_kept.py",),
-        ("tests/engine/restate/test_replay.py", "tests/engine/test_differential.py"),
+        ("tests/engine/test_state_that_fits.py",),
+        ("tests/engine/test_kept.py", "tests/engine/restate/test_replay.py", "tests/engine/test_differential.py"),
     ),
 )
