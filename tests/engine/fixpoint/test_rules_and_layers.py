@@ -125,6 +125,16 @@ def test_several_recursions_in_one_query_settle_one_after_the_other(
     assert graph.rows("t") == expected
 
 
+def test_two_new_rows_that_meet_are_counted_once(world: World) -> None:
+    """A path of three edges can be put together in two ways."""
+    query = "SELECT src, dst FROM edges UNION ALL SELECT p.src, q.dst FROM paths AS p JOIN paths AS q ON q.src = p.dst"
+    graph = Graph(world, {"paths": query})
+    graph.set(edges=[(1, 2), (2, 3)])
+    assert graph.rows("paths") == [(1, 2), (1, 3), (2, 3)]
+    graph.set(edges=[(1, 2), (2, 3), (3, 4)])
+    assert graph.rows("paths") == [(1, 2), (1, 3), (1, 4), (1, 4), (2, 3), (2, 4), (3, 4)]
+
+
 def test_copies_behind_a_table_that_did_not_change_are_counted(world: World) -> None:
     graph = Graph(
         world,

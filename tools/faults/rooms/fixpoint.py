@@ -94,9 +94,7 @@ FIXPOINT: tuple[Fault, ...] = (
         "counted.py",
         "before, after = bag.now(without_last=True), bag.now()",
         "before, after = bag.now(), bag.now()",
-        slow=(
-            "tests/engine/fixpoint/test_rules_and_layers.py::test_copies_behind_a_table_that_did_not_change_are_counted",
-        ),
+        slow=("tests/engine/fixpoint/test_rules_and_layers.py::test_two_new_rows_that_meet_are_counted_once",),
     ),
     _FIXPOINT.fault(
         "cycle-with-work-only-advances",
