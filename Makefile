@@ -77,7 +77,7 @@ soak: $(STAMP) java ## long random runs, chaos and TPC-H, from a new seed
 	TRICKLE_PROFILE=soak $(BIN)/python -m pytest -m "soak or hypothesis or seeded" $(ARGS)
 
 .PHONY: faults
-faults: $(STAMP) java ## plant faults one by one and see which test finds each (hours; ARGS="--layer fast", --list)
+faults: $(STAMP) java ## plant faults one by one and see which test finds each (ARGS="--layer fast", --list)
 	@$(BIN)/python -m tools.faults $(ARGS)
 
 .PHONY: wheel-check

@@ -5,11 +5,12 @@ from __future__ import annotations
 import logging
 from datetime import datetime, timezone
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from airflow.sdk import DAG
-from airflow.sdk.exceptions import AirflowException, AirflowFailException
+from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
 
 from airflow_trickle.dag_factory import build_dags
 from airflow_trickle.errors import LeaseHeld, NonConvergence
@@ -74,6 +75,7 @@ class Engine:
 
     def __init__(self) -> None:
         self.error: Exception | None = None
+        self.results = RESULTS
         self.spark: Any = None
 
     def __call__(self, _lake: Any, step: Any, _tick: Any, spark: Any, full_refresh: bool, progress: Any) -> Any:
@@ -83,7 +85,7 @@ class Engine:
             progress(one)
         if self.error is not None:
             raise self.error
-        return RESULTS
+        return self.results
 
 
 @pytest.fixture
@@ -120,6 +122,32 @@ def test_every_pass_becomes_an_xcom_as_it_is_made(task: FixpointOperator, engine
     assert returned == [result.model_dump(mode="json") for result in RESULTS]
     assert instance.of("iterations") == [PUSHED[:1], PUSHED[:2], PUSHED]
     assert instance.of("last_iteration") == PUSHED
+
+
+def test_only_the_assets_of_tables_that_changed_are_updated(task: FixpointOperator, engine: Engine) -> None:
+    events: Any = {asset: SimpleNamespace(extra=None) for asset in task.assets.values()}
+    assert set(task.assets) == {"a", "b"}
+    engine.results = (RESULTS[0].model_copy(update={"rows_inserted": 2}), RESULTS[1])
+    context: Any = {"run_id": "manual__1", "ti": TaskInstance(), "params": {}, "task": task, "outlet_events": events}
+    task.execute(context)
+    assert task.outlets == [task.assets["a"]]
+    assert events[task.assets["a"]].extra["rows_inserted"] == 2
+    assert events[task.assets["b"]].extra is None
+
+
+@pytest.mark.parametrize(("modes", "skipped"), [(("NO_DATA", "FULL"), False), (("NO_DATA", "SKIPPED"), True)])
+def test_a_task_shows_as_skipped_only_if_no_table_of_it_had_anything_to_do(
+    task: FixpointOperator, engine: Engine, modes: tuple[str, str], skipped: bool
+) -> None:
+    pairs = zip(RESULTS, modes, strict=True)
+    engine.results = tuple(result.model_copy(update={"mode": Mode(mode)}) for result, mode in pairs)
+    instance = TaskInstance()
+    if skipped:
+        with pytest.raises(AirflowSkipException):
+            run(task, instance)
+        assert len(instance.of("return_value")) == 1
+    else:
+        assert len(run(task, instance)) == 2
 
 
 def test_passes_in_quick_succession_are_pushed_together(task: FixpointOperator, engine: Engine) -> None:

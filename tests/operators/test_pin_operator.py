@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import logging
+from datetime import datetime, timezone
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -8,6 +10,7 @@ from airflow.sdk import DAG
 from airflow.sdk.exceptions import AirflowFailException
 
 from airflow_trickle.lakehouse.catalog import Lakehouse
+from airflow_trickle.operators.pin import interval_of
 from airflow_trickle.tick import Tick
 from tools import webshop as sources
 
@@ -35,6 +38,17 @@ def test_a_second_attempt_of_a_run_reads_the_same_world(webshop: DAG, lake: Lake
 
     assert pin.execute({"run_id": "manual__1"}) == first
     assert pin.execute({"run_id": "manual__2"})["pins"] != first["pins"]
+
+
+@pytest.mark.parametrize(("run_type", "of_interval"), [("scheduled", True), ("backfill", True), ("manual", False)])
+def test_a_run_of_an_interval_reads_the_sources_as_they_were_at_its_end(run_type: str, of_interval: bool) -> None:
+    start, end = (datetime(2026, 1, day, tzinfo=timezone.utc) for day in (1, 2))
+    context: Any = {
+        "dag_run": SimpleNamespace(run_type=run_type),
+        "data_interval_start": start,
+        "data_interval_end": end,
+    }
+    assert interval_of(context) == (run_type, end if of_interval else None)
 
 
 def test_a_missing_source_fails_at_once_with_its_words(

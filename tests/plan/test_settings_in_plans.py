@@ -113,6 +113,13 @@ def test_schedules_and_start_dates_are_told_on_the_clock_of_their_pipeline(tmp_p
     assert [table.schedule for table in p.tables] == ["0 7 * * * Europe/Berlin", "0 6 * * * Europe/Berlin"]
 
 
+def test_a_cron_expression_of_a_table_is_read_on_the_clock_of_its_pipeline(tmp_path):
+    own = {"pipeline": "p", "more": "timezone: Europe/Berlin", "schedule": "0 6 * * *", "reads": "s"}
+    write(tmp_path, {"p.yaml": ZONES.format(**own)})
+    (plan,) = plan_path(tmp_path, Settings(timezone="Asia/Tokyo")).plans
+    assert [table.schedule for table in plan.tables] == ["0 6 * * * Europe/Berlin", None]
+
+
 def test_a_group_follows_the_policy_of_the_table_where_paths_meet(tmp_path):
     def schedules(text):
         (plan,) = planned(tmp_path, {"p.yaml": text}).plans

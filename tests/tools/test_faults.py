@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -12,6 +12,7 @@ import pytest
 from tools.faults.__main__ import main
 from tools.faults.fault import Fault, FaultError, stale
 from tools.faults.layers import FAST, TEST
+from tools.faults.record import Finder, read_record, write_record
 from tools.faults.rooms import FAULTS
 from tools.faults.running import Run, Runner
 from tools.faults.tree import copied, planted
@@ -72,46 +73,97 @@ def _fault(new: str, old: str = "number // 2", tests: tuple[str, ...] = ("test_t
     return Fault("toy-fault", "half is not half", "toy", "toy.py", old, new, tests)
 
 
-def _runner(toy: Path, tmp_path: Path) -> Runner:
+@pytest.fixture
+def runner(toy: Path, tmp_path: Path) -> Iterator[Runner]:
     scratch = tmp_path / "scratch"
     scratch.mkdir()
-    return Runner(copied(toy, scratch), scratch, timeout=60.0)
+    made = Runner(copied(toy, scratch), scratch, timeout=60.0, libraries=("pytest",))
+    yield made
+    made.close()
 
 
-def test_a_fault_that_a_cheap_test_notices_is_found_in_the_fast_layer(toy: Path, tmp_path: Path) -> None:
-    result = _runner(toy, tmp_path).tried(_fault("number // 3"))
+def test_a_fault_that_a_cheap_test_notices_is_found_in_the_fast_layer(runner: Runner) -> None:
+    result = runner.tried(_fault("number // 3"))
 
     assert (result.outcome, result.layer, result.test) == ("found", FAST.name, "test_toy.py::test_half_of_four")
 
 
-def test_a_fault_that_only_a_slow_test_notices_is_found_in_the_slow_layer(toy: Path, tmp_path: Path) -> None:
-    result = _runner(toy, tmp_path).tried(_fault("-(-number // 2)", tests=("test_toy.py", "missing.py")))
+def test_a_fault_that_only_a_slow_test_notices_is_found_in_the_slow_layer(runner: Runner) -> None:
+    result = runner.tried(_fault("-(-number // 2)", tests=("test_toy.py", "missing.py")))
 
     assert (result.outcome, result.layer, result.test) == ("found", TEST.name, "test_toy.py::test_half_of_five")
     assert result.notes == ("skipped, since they do not exist: missing.py",)
 
 
-def test_a_fault_that_no_test_notices_is_told(toy: Path, tmp_path: Path) -> None:
-    result = _runner(toy, tmp_path).tried(_fault("number // 2 if number < 9 else 0"))
+def test_a_fault_that_no_test_notices_is_told(runner: Runner) -> None:
+    result = runner.tried(_fault("number // 2 if number < 9 else 0"))
 
     assert (result.outcome, result.found) == ("not found", False)
 
 
-def test_a_run_that_never_ends_is_ended(toy: Path, tmp_path: Path) -> None:
-    (toy / "test_toy.py").write_text("import time\n\ndef test_slow():\n    time.sleep(600)\n", encoding="utf-8")
+def test_a_run_that_never_ends_is_ended_and_the_next_one_goes_on(runner: Runner) -> None:
+    slow = "import time\n\ndef test_slow():\n    time.sleep(600)\n"
+    (runner.copy / "test_slow.py").write_text(slow, encoding="utf-8")
 
-    assert _runner(toy, tmp_path).pytest(["test_toy.py"], FAST.markers, 1.0).timed_out
+    assert runner.pytest(["test_slow.py"], FAST.markers, FAST.profile, 1.0).timed_out
+    assert not runner.pytest(["test_toy.py"], FAST.markers, FAST.profile, 60.0).noticed
+
+
+def test_every_run_loads_the_code_anew_and_the_libraries_once(runner: Runner) -> None:
+    outcomes = [runner.tried(_fault(new)).outcome for new in ("number // 3", "number // 2 + 0", "number // 4")]
+
+    assert outcomes == ["found", "not found", "found"]
+
+
+def test_the_profile_of_a_layer_is_that_of_its_runs(runner: Runner) -> None:
+    said = f"import os\n\ndef test_profile():\n    assert os.environ['TRICKLE_PROFILE'] == '{FAST.profile}'\n"
+    (runner.copy / "test_profile.py").write_text(said, encoding="utf-8")
+
+    assert not runner.pytest(["test_profile.py"], "", FAST.profile, 60.0).noticed
+    assert runner.pytest(["test_profile.py"], "", TEST.profile, 60.0).noticed
+
+
+def test_a_test_is_told_by_its_whole_id(runner: Runner) -> None:
+    odd = "import pytest\n\n@pytest.mark.parametrize('x', ['a - b::c [d]'])\ndef test_odd(x):\n    assert False\n"
+    (runner.copy / "test_odd.py").write_text(odd, encoding="utf-8")
+
+    run = runner.pytest(["test_odd.py"], "", FAST.profile, 60.0)
+    assert run.test == "test_odd.py::test_odd[a - b::c [d]]"
+    assert runner.pytest([run.test], "", FAST.profile, 60.0).test == run.test
+
+
+@pytest.mark.parametrize("finder", ["test_toy.py::test_half_of_five", "test_toy.py::test_of_another_name"])
+def test_the_test_that_found_a_fault_before_is_tried_first(runner: Runner, finder: str) -> None:
+    runner.earlier = {"toy-fault": Finder(TEST.name, finder)}
+    result = runner.tried(_fault("number // 2 if number == 4 else 0"))
+
+    assert (result.outcome, result.layer, result.test) == ("found", TEST.name, "test_toy.py::test_half_of_five")
+
+
+def test_what_found_a_fault_is_written_down_beside_what_is_known_of_others(tmp_path: Path) -> None:
+    record = tmp_path / "found.json"
+    assert read_record(record) == {}
+    first, second, gone = (Finder("fast", f"test_toy.py::test_{name}") for name in ("one", "two", "gone"))
+    write_record({"b": first, "gone": gone}, ["b", "gone"], record)
+    write_record({"a": second}, ["a", "b", "never-found"], record)
+    assert read_record(record) == {"a": second, "b": first}
+    assert [line.strip()[:3] for line in record.read_text(encoding="utf-8").splitlines()[1:-1]] == ['"a"', '"b"']
+
+
+def test_the_record_tells_of_known_faults_and_tests_that_exist() -> None:
+    found = read_record()
+
+    assert found.keys() <= {fault.id for fault in FAULTS}
+    assert [one for one in found.values() if not (ROOT / one.test.partition("::")[0]).exists()] == []
 
 
 @pytest.mark.parametrize(("anyway", "outcome"), [(False, "timed out"), (True, "unsure")])
 def test_a_timeout_counts_as_found_unless_the_tests_take_too_long_anyway(
-    toy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, anyway: bool, outcome: str
+    runner: Runner, monkeypatch: pytest.MonkeyPatch, anyway: bool, outcome: str
 ) -> None:
-    runner = _runner(toy, tmp_path)
-
-    def run(paths: Sequence[str], markers: str, seconds: float, but: Sequence[str] = ()) -> Run:
+    def run(paths: Sequence[str], markers: str, profile: str, seconds: float, but: Sequence[str] = ()) -> Run:
         faulty = (runner.copy / "toy.py").read_text(encoding="utf-8") != _HALF
-        return Run(None, timed_out=faulty or anyway, call=(tuple(paths), markers, seconds, tuple(but)))
+        return Run(None, timed_out=faulty or anyway, call=(tuple(paths), markers, profile, seconds, tuple(but)))
 
     monkeypatch.setattr(runner, "pytest", run)
     result = runner.tried(_fault("half(number)"))
@@ -119,9 +171,9 @@ def test_a_timeout_counts_as_found_unless_the_tests_take_too_long_anyway(
     assert (result.outcome, result.found, result.layer) == (outcome, not anyway, FAST.name)
 
 
-def test_a_test_that_fails_without_the_fault_too_finds_nothing(toy: Path, tmp_path: Path) -> None:
-    (toy / "test_toy.py").write_text("def test_red():\n    assert False\n", encoding="utf-8")
-    result = _runner(toy, tmp_path).tried(_fault("number // 3"))
+def test_a_test_that_fails_without_the_fault_too_finds_nothing(runner: Runner) -> None:
+    (runner.copy / "test_toy.py").write_text("def test_red():\n    assert False\n", encoding="utf-8")
+    result = runner.tried(_fault("number // 3"))
 
     assert (result.outcome, result.found) == ("unsure", False)
 

@@ -12,6 +12,7 @@ from rich.console import Console
 
 from tools.faults.fault import Fault, FaultError, stale
 from tools.faults.layers import LAYERS
+from tools.faults.record import Finder, read_record, write_record
 from tools.faults.report import print_faults, print_result, print_results, write_json
 from tools.faults.rooms import FAULTS
 from tools.faults.running import Result, Runner
@@ -47,6 +48,8 @@ def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--tree", type=Path, default=_ROOT, help="the checkout to test (default: this one)")
     parser.add_argument("--skip-stale", action="store_true", help="leave out faults whose anchor the tree lacks")
     parser.add_argument("--timeout", type=float, metavar="SECONDS", help="for each run of pytest")
+    parser.add_argument("--afresh", action="store_true", help="do not begin with the test that found a fault before")
+    parser.add_argument("--record", action="store_true", help="write down which test has found each fault")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the results there too, after every fault")
     return parser.parse_args(arguments)
 
@@ -74,7 +77,8 @@ def _tried(console: Console, faults: tuple[Fault, ...], asked: argparse.Namespac
     results: list[Result] = []
     with tempfile.TemporaryDirectory(prefix="trickle-faults-") as scratch:
         folder = Path(scratch).resolve()
-        runner = Runner(copied(tree, folder), folder, layers, asked.timeout)
+        earlier = {} if asked.afresh else read_record()
+        runner = Runner(copied(tree, folder), folder, layers, asked.timeout, earlier)
         runner.check_import()
         try:
             for number, fault in enumerate(faults, 1):
@@ -82,8 +86,10 @@ def _tried(console: Console, faults: tuple[Fault, ...], asked: argparse.Namespac
                 print_result(console, number, len(faults), results[-1])
                 if asked.json is not None:
                     write_json(asked.json, tree, results)
+                if asked.record and results[-1].outcome == "found":
+                    write_record({fault.id: Finder(results[-1].layer, results[-1].test)}, [one.id for one in FAULTS])
         finally:
-            runner.stop_spark()
+            runner.close()
     return results
 
 

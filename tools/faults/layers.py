@@ -11,17 +11,22 @@ class Layer:
 
     name: str
     markers: str
-    #: The markers of the tests that no cheaper layer has run.
+    #: The markers of the tests that no cheaper layer has run, or not with as many examples.
     rest: str
+    #: How many examples the property tests try, as in `tests/budgets.py`.
+    profile: str
     seconds: float
 
 
-#: No Spark, no Airflow, no PostgreSQL.
-FAST = Layer(
-    "fast",
-    "not spark and not airflow and not server and not soak",
-    "not spark and not airflow and not server and not soak",
-    300.0,
+#: What `make fast` runs: no Spark, no Airflow, no PostgreSQL.
+_FAST = "not (spark or server or airflow or e2e or slow or soak)"
+FAST = Layer("fast", _FAST, _FAST, "fast", 300.0)
+#: What `make test` runs.
+TEST = Layer(
+    "test",
+    "not soak",
+    "(spark or server or airflow or e2e or slow or hypothesis or seeded) and not soak",
+    "ci",
+    1800.0,
 )
-TEST = Layer("test", "not soak", "(spark or airflow or server) and not soak", 1800.0)
 LAYERS = (FAST, TEST)

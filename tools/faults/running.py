@@ -3,32 +3,28 @@
 from __future__ import annotations
 
 import os
-import re
-import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from tools.faults.fault import Fault, FaultError
+from tools.faults.forks import LIBRARIES, Forks
 from tools.faults.layers import LAYERS, Layer
+from tools.faults.record import Finder
 from tools.faults.tree import planted
 
-_FAILED = re.compile(r"^(?:FAILED|ERROR) (?P<test>\S.*?)(?: - .*)?$", re.MULTILINE)
 _PASSED, _SOME_FAILED, _INTERRUPTED, _NONE_CHOSEN = 0, 1, 2, 5
 #: `tests/conftest.py` takes the Spark server of this folder instead of starting one of its own.
 _SHARED_HOME = "TRICKLE_TEST_SPARK_HOME"
 _STOP = "from airflow_trickle.spark import embedded; embedded.stop()"
-#: An older tree may not know the markers of the layers, and pytest refuses expressions with unknown ones.
-_PLUGIN = "trickle_fault_markers"
-_MARKERS = """
-def pytest_configure(config):
-    for name in ("spark", "airflow", "server", "e2e", "soak"):
-        config.addinivalue_line("markers", f"{name}: a layer of the tests")
-"""
+_PROFILE = "TRICKLE_PROFILE"
+_PLUGIN = "trickle_fault_plugin"
+_PLUGINS = Path(__file__).with_name("plugin")
+#: The file in which the plugin notes what failed.
+_FAILED = "TRICKLE_FAULT_FAILED"
 
 
 @dataclass(frozen=True)
@@ -38,7 +34,12 @@ class Run:
     test: str | None
     timed_out: bool
     #: How it was called, to do the same without the fault.
-    call: tuple[tuple[str, ...], str, float, tuple[str, ...]] = ((), "", 0.0, ())
+    call: tuple[tuple[str, ...], str, str, float, tuple[str, ...]] = ((), "", "", 0.0, ())
+
+    @property
+    def noticed(self) -> bool:
+        """Whether a test failed, or did not end."""
+        return self.timed_out or self.test is not None
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,7 @@ class Runner:
 
     Attributes:
         copy: The copy.
-        scratch: A folder for what the runs share: a Spark server, a plugin of pytest.
+        scratch: A folder for what the runs share, such as a Spark server.
         layers: Which layers are tried, the cheapest first.
         timeout: Seconds for each run of pytest; None: as the layer says.
     """
@@ -77,21 +78,24 @@ class Runner:
     scratch: Path
     layers: Sequence[Layer] = LAYERS
     timeout: float | None = None
+    #: By id of a fault: the test that found it before, which is tried first.
+    earlier: Mapping[str, Finder] = field(default_factory=dict)
+    #: Loaded once for all runs.
+    libraries: Sequence[str] = LIBRARIES
     #: By test: whether it fails in the tree without a fault.
     _fails_anyway: dict[str, bool] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._spark_home.mkdir(parents=True, exist_ok=True)
-        self._plugins.mkdir(parents=True, exist_ok=True)
-        (self._plugins / f"{_PLUGIN}.py").write_text(_MARKERS, encoding="utf-8")
+        self._forks = Forks(self.copy, self.scratch / "output", self._environment(), self.libraries)
 
     @property
     def _spark_home(self) -> Path:
         return self.scratch / "spark"
 
     @property
-    def _plugins(self) -> Path:
-        return self.scratch / "plugins"
+    def _failed(self) -> Path:
+        return self.scratch / "failed"
 
     def tried(self, fault: Fault) -> Result:
         """Plant a fault and run the tests of its part until one fails."""
@@ -103,6 +107,8 @@ class Runner:
 
     def _tried(self, fault: Fault, began: float) -> Result:
         notes: list[str] = []
+        if (found := self._again(fault, began)) is not None:
+            return found
         paths = {name: [path for path in names if self._exists(path)] for name, names in _paths(fault).items()}
         missing = [path for path in _paths(fault)["test"] if not self._exists(path)]
         if missing:
@@ -114,21 +120,39 @@ class Runner:
             with planted(fault, self.copy):
                 run = self._in_layer(layer, paths[layer.name], ran)
             ran |= set(paths[layer.name])
-            if run.timed_out:
-                self.stop_spark()
-                outcome = "timed out"
-                if self.pytest(*run.call).timed_out:
-                    outcome = "unsure"
-                    notes.append(f"its tests take longer than {run.call[2]:.0f} s without the fault too: --timeout")
-                return self._result(fault, outcome, began, layer, run.call[0][0], notes)
-            if run.test is not None:
-                outcome = "unsure" if self._fails_without(run.test, layer) else "found"
-                if outcome == "unsure":
-                    notes.append("the test fails without the fault too")
-                return self._result(fault, outcome, began, layer, run.test, notes)
+            if run.noticed:
+                return self._judged(fault, began, layer, run, notes)
         if not ran:
             notes.append("no test of it exists in this tree")
         return self._result(fault, "not found", began, None, "", notes)
+
+    def _again(self, fault: Fault, began: float) -> Result | None:
+        """Try the test that found a fault before; None if there is none, or it does not find the fault any more."""
+        finder = self.earlier.get(fault.id)
+        layer = next((one for one in self.layers if finder is not None and one.name == finder.layer), None)
+        if finder is None or layer is None or not self._exists(finder.test):
+            return None
+        try:
+            with planted(fault, self.copy):
+                run = self.pytest([finder.test], layer.markers, layer.profile, self.timeout or layer.seconds)
+        except FaultError:
+            return None  # the test has another name by now
+        result = self._judged(fault, began, layer, run, []) if run.noticed else None
+        return result if result is not None and result.found else None
+
+    def _judged(self, fault: Fault, began: float, layer: Layer, run: Run, notes: list[str]) -> Result:
+        """What a run that noticed something says of the fault: whether it does so without the fault too."""
+        if run.test is None:
+            self.stop_spark()
+            outcome = "timed out"
+            if self.pytest(*run.call).timed_out:
+                outcome = "unsure"
+                notes.append(f"its tests take longer than {run.call[3]:.0f} s without the fault too: --timeout")
+            return self._result(fault, outcome, began, layer, run.call[0][0], notes)
+        outcome = "unsure" if self._fails_without(run.test, layer) else "found"
+        if outcome == "unsure":
+            notes.append("the test fails without the fault too")
+        return self._result(fault, outcome, began, layer, run.test, notes)
 
     def _result(
         self, fault: Fault, outcome: str, began: float, layer: Layer | None, test: str, notes: list[str]
@@ -145,61 +169,41 @@ class Runner:
         for number, path in enumerate(paths):
             # A path that a cheaper layer has tried needs only the tests that it left out.
             markers = layer.rest if path in ran else layer.markers
-            run = self.pytest([path], markers, self.timeout or layer.seconds, but=paths[:number])
-            if run.timed_out or run.test is not None:
+            run = self.pytest([path], markers, layer.profile, self.timeout or layer.seconds, but=paths[:number])
+            if run.noticed:
                 return run
         return run
 
     def _fails_without(self, test: str, layer: Layer) -> bool:
         if test not in self._fails_anyway:
-            seconds = self.timeout or layer.seconds
-            try:
-                run = self.pytest([test], layer.markers, seconds)
-            except FaultError:
-                # What pytest tells of a test with odd parameters need not be its whole id.
-                run = self.pytest([test.partition("[")[0]], layer.markers, seconds)
-            self._fails_anyway[test] = run.timed_out or run.test is not None
+            run = self.pytest([test], layer.markers, layer.profile, self.timeout or layer.seconds)
+            self._fails_anyway[test] = run.noticed
         return self._fails_anyway[test]
 
-    def pytest(self, paths: Sequence[str], markers: str, seconds: float, but: Sequence[str] = ()) -> Run:
+    def pytest(self, paths: Sequence[str], markers: str, profile: str, seconds: float, but: Sequence[str] = ()) -> Run:
         """Run the tests of some paths, but for those of others, until the first failure.
 
         Raises:
             FaultError: pytest itself could not run.
         """
-        call = (tuple(paths), markers, seconds, tuple(but))
+        call = (tuple(paths), markers, profile, seconds, tuple(but))
         options = ["-p", "no:cacheprovider", "-p", _PLUGIN, "-x", "-q", "-rfE", "-m", markers]
         options += [f"--{'deselect' if '::' in path else 'ignore'}={path}" for path in but]
-        command = [sys.executable, "-m", "pytest", *options, *paths]
-        # A session of its own, so that whatever the tests have started can be ended with them.
-        process = subprocess.Popen(
-            command,
-            cwd=self.copy,
-            env=self._environment(),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-            start_new_session=True,
-        )
-        try:
-            output, _ = process.communicate(timeout=seconds)
-        except subprocess.TimeoutExpired:
-            _end(process)
+        self._failed.unlink(missing_ok=True)
+        ended = self._forks.run([*options, *paths], {_PROFILE: profile, _FAILED: str(self._failed)}, seconds)
+        if ended is None:
             return Run(None, timed_out=True, call=call)
-        except BaseException:
-            _end(process)
-            raise
-        if process.returncode in (_PASSED, _NONE_CHOSEN):
+        code, output = ended
+        if code in (_PASSED, _NONE_CHOSEN):
             return Run(None, timed_out=False, call=call)
-        failed = _FAILED.search(output)
-        if process.returncode not in (_SOME_FAILED, _INTERRUPTED) or failed is None:
-            raise FaultError(f"pytest ended with {process.returncode} on {' '.join(paths)}:\n{output[-2000:]}")
-        return Run(failed["test"], timed_out=False, call=call)
+        if code not in (_SOME_FAILED, _INTERRUPTED) or not self._failed.exists():
+            raise FaultError(f"pytest ended with {code} on {' '.join(paths)}:\n{output[-2000:]}")
+        first = self._failed.read_text(encoding="utf-8").partition("\0")[0]
+        return Run(first, timed_out=False, call=call)
 
     def _environment(self) -> dict[str, str]:
         kept = {name: value for name, value in os.environ.items() if name != "PYTEST_ADDOPTS"}
-        path = os.pathsep.join((str(self.copy), str(self._plugins)))
+        path = os.pathsep.join((str(self.copy), str(_PLUGINS)))
         return {**kept, "PYTHONPATH": path, _SHARED_HOME: str(self._spark_home)}
 
     def check_import(self) -> None:
@@ -212,6 +216,11 @@ class Runner:
         said = self._python(script)
         if said.returncode or not Path(said.stdout.strip()).is_relative_to(self.copy):
             raise FaultError(f"tests would not import the package of {self.copy}: {said.stdout}{said.stderr}")
+
+    def close(self) -> None:
+        """Stop what the runs share."""
+        self._forks.close()
+        self.stop_spark()
 
     def stop_spark(self) -> None:
         """Stop the Spark server that the runs share, if there is one."""
@@ -228,10 +237,3 @@ class Runner:
 def _paths(fault: Fault) -> dict[str, tuple[str, ...]]:
     """By layer: where its tests are."""
     return {"fast": fault.tests, "test": (*fault.tests, *fault.slow)}
-
-
-def _end(process: subprocess.Popen[str]) -> None:
-    """End a run with all that is in its session."""
-    with suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.communicate()

@@ -57,6 +57,7 @@ ARROW_TYPES: dict[str, pa.DataType] = {
     "BOOLEAN": pa.bool_(),
     "DATE": pa.date32(),
     "FLOAT": pa.float32(),
+    "DECIMAL(30,0)": pa.decimal128(30, 0),
     "DECIMAL(38,0)": pa.decimal128(38, 0),
     "TIMESTAMP": pa.timestamp("us", "UTC"),
     "TIMESTAMP_NTZ": pa.timestamp("us"),

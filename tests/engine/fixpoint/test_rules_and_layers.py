@@ -7,6 +7,7 @@ import pytest
 
 from airflow_trickle import Pipeline
 from airflow_trickle.results import Verdict
+from tests.conftest import Tuned
 from tests.engine.world import World
 
 NUMBERS = {
@@ -44,6 +45,19 @@ class Graph:
 
     def rows(self, name: str) -> list[tuple[object, ...]]:
         return sorted(self.world.rows(name).elements(), key=str)
+
+
+@pytest.mark.parametrize("where", ["in the worker process", "on Spark"])
+def test_rows_of_one_pass_do_not_hold_up_each_other(world: World, tuned: Tuned, where: str) -> None:
+    """Both neighbours of the start come in its pass, and each would derive the other."""
+    if where == "on Spark":
+        tuned(arrow_fixpoint_input_rows=-1)
+    graph = Graph(world, {"reach": REACH.format("reach")})
+    circle = [(2, 3), (3, 2)]
+    graph.set(start=[(1,)], edges=[(1, 2), (1, 3), *circle, (4, 5)])
+    assert graph.rows("reach") == [(1,), (2,), (3,)]
+    graph.set(edges=circle)
+    assert graph.rows("reach") == [(1,)]
 
 
 def test_a_partner_that_comes_when_its_edge_goes_derives_nothing(world: World) -> None:
@@ -109,6 +123,16 @@ def test_several_recursions_in_one_query_settle_one_after_the_other(
     tables = {"start": [(1,)], "edges": edges} | ({"blocked": [(7,)]} if "blocked" in last else {})
     graph.set(**tables)
     assert graph.rows("t") == expected
+
+
+def test_two_new_rows_that_meet_are_counted_once(world: World) -> None:
+    """A path of three edges can be put together in two ways."""
+    query = "SELECT src, dst FROM edges UNION ALL SELECT p.src, q.dst FROM paths AS p JOIN paths AS q ON q.src = p.dst"
+    graph = Graph(world, {"paths": query})
+    graph.set(edges=[(1, 2), (2, 3)])
+    assert graph.rows("paths") == [(1, 2), (1, 3), (2, 3)]
+    graph.set(edges=[(1, 2), (2, 3), (3, 4)])
+    assert graph.rows("paths") == [(1, 2), (1, 3), (1, 4), (1, 4), (2, 3), (2, 4), (3, 4)]
 
 
 def test_copies_behind_a_table_that_did_not_change_are_counted(world: World) -> None:

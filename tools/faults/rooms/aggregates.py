@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from tools.faults.fault import Fault, Room
+from tools.faults.rooms.golden import ROWS_OF_GOLDEN_CASES
 
 _DELTA = Room(
     "engine/delta aggregates",
     "airflow_trickle/engine/delta",
-    tests=("tests/engine/delta/test_golden.py", "tests/engine/delta/test_rules.py"),
+    tests=(*ROWS_OF_GOLDEN_CASES, "tests/engine/delta/test_golden.py", "tests/engine/delta/test_rules.py"),
     slow=("tests/engine/test_kept.py", "tests/engine/delta/test_compositions.py", "tests/engine/test_differential.py"),
 )
+_BY_HAND = ("tests/engine/delta/test_rows_by_hand.py",)
 
 AGGREGATES: tuple[Fault, ...] = (
     _DELTA.fault(
@@ -148,6 +150,7 @@ AGGREGATES: tuple[Fault, ...] = (
         "joins.py",
         "array_repeat(0, CAST({WEIGHT} AS INT))",
         "array_repeat(0, 1)",
+        tests=_BY_HAND,
     ),
     _DELTA.fault(
         "wide-sums-are-never-subtracted",
@@ -155,6 +158,7 @@ AGGREGATES: tuple[Fault, ...] = (
         "tally.py",
         "WHEN {weight} = -1 THEN -{text} ",
         "WHEN {weight} = -1 THEN {text} ",
+        tests=_BY_HAND,
     ),
     _DELTA.fault(
         "part-before-is-part-after",
@@ -190,6 +194,7 @@ AGGREGATES: tuple[Fault, ...] = (
         "top_k.py",
         'near = f"NOT {_WAS} AND ({_COUNT} < {limit} OR {_RANK} < {_LAST} OR ({_RANK} = {_LAST} AND {WEIGHT} > 0))"',
         'near = f"NOT {_WAS}"',
+        tests=_BY_HAND,
     ),
     _DELTA.fault(
         "top-without-rows-that-are-missing",
@@ -255,8 +260,9 @@ AGGREGATES: tuple[Fault, ...] = (
         "subquery-with-state-affects-no-null",
         "a change of a subquery behind NOT IN is looked at only for rows whose value is among the changed ones",
         "selects.py",
-        "return Affected(_among(probe, [_values(context, views)]))",
-        'return Affected(f"{probe} IN ({_values(context, views)})")',
+        'return Affected("true" if probe is None else _among(probe, [_values(context, views)]))',
+        'return Affected("true" if probe is None else f"{probe} IN ({_values(context, views)})")',
+        tests=_BY_HAND,
     ),
     _DELTA.fault(
         "lookup-of-the-state-before",
@@ -299,6 +305,7 @@ AGGREGATES: tuple[Fault, ...] = (
         "joins.py",
         'weight = f"CAST(IF({met.before}, 1, 0) - IF({met.after}, 1, 0) AS BIGINT)"',
         'weight = f"CAST(IF({met.before}, 1, 0) AS BIGINT)"',
+        tests=_BY_HAND,
     ),
     _DELTA.fault(
         "answers-before-and-after-turned",
@@ -318,8 +325,8 @@ AGGREGATES: tuple[Fault, ...] = (
         "list-with-state-affects-no-null",
         "NOT IN by state is not asked again where NULL came among its values",
         "selects.py",
-        """return Affected(_among(probe, [f"SELECT {quote(f'{RESERVED}k0')} FROM {quote(str(lookup.delta))}"]))""",
-        """return Affected(f"{probe} IN (SELECT {quote(f'{RESERVED}k0')} FROM {quote(str(lookup.delta))})")""",
+        'return Affected("true" if probe is None else _among(probe, [moved]))',
+        'return Affected("true" if probe is None else f"{probe} IN ({moved})")',
     ),
     _DELTA.fault(
         "entries-by-the-first-key-alone",
@@ -342,7 +349,7 @@ AGGREGATES: tuple[Fault, ...] = (
         "airflow_trickle/engine/kept.py",
         'if said["definition"] != definition or said["inputs"] != json.loads(frontier.as_json())["inputs"]:',
         'if said["definition"] != definition:',
-        ("tests/engine/test_kept.py",),
-        ("tests/engine/restate/test_replay.py", "tests/engine/test_differential.py"),
+        ("tests/engine/test_state_that_fits.py",),
+        ("tests/engine/test_kept.py", "tests/engine/restate/test_replay.py", "tests/engine/test_differential.py"),
     ),
 )

@@ -7,8 +7,8 @@ from tools.faults.fault import Fault, Room
 _CAPTURE = Room(
     "engine/capture",
     "airflow_trickle/engine/capture",
-    tests=("tests/engine/capture/test_files.py", "tests/engine/capture/test_rows.py"),
-    slow=("tests/engine/capture/test_refusals.py",),
+    tests=("tests/engine/capture/test_what_files_changed.py",),
+    slow=("tests/engine/capture/test_files.py", "tests/engine/capture/test_rows.py"),
 )
 
 CAPTURE: tuple[Fault, ...] = (
@@ -39,7 +39,7 @@ CAPTURE: tuple[Fault, ...] = (
         "by_watermark.py",
         "new = rows.where((column >= bound) | column.isNull())",
         "new = rows.where((column > bound) | column.isNull())",
-        tests=("tests/engine/capture/test_rows.py",),
+        slow=("tests/engine/capture/test_rows.py::test_append_only_takes_every_row_once",),
     ),
     _CAPTURE.fault(
         "delta-deletion-vectors-ignored",
@@ -47,7 +47,7 @@ CAPTURE: tuple[Fault, ...] = (
         "by_files.py",
         "            self.contents.deleted,\n        )\n",
         "            {},\n        )\n",
-        tests=("tests/engine/capture/test_delta_lake.py",),
+        slow=("tests/engine/capture/test_delta_lake.py",),
     ),
     _CAPTURE.fault(
         "source-may-move-while-it-is-read",

@@ -7,8 +7,13 @@ from tools.faults.fault import Fault, Room
 _FIXPOINT = Room(
     "engine/fixpoint",
     "airflow_trickle/engine/fixpoint",
-    tests=("tests/engine/fixpoint/test_joins.py", "tests/engine/fixpoint/test_named_cases.py"),
+    tests=(
+        "tests/engine/fixpoint/test_near_without_spark.py",
+        "tests/engine/fixpoint/test_passes_without_spark.py",
+        "tests/engine/fixpoint/test_joins.py",
+    ),
     slow=(
+        "tests/engine/fixpoint/test_named_cases.py",
         "tests/engine/fixpoint/test_near.py",
         "tests/engine/fixpoint/test_examples.py",
         "tests/engine/fixpoint/test_rules_and_layers.py",
@@ -49,6 +54,7 @@ FIXPOINT: tuple[Fault, ...] = (
         "retract.py",
         'f"WHERE {rows.same(c, d)} AND {d}.{WEIGHT} < {c}.{WEIGHT})",',
         'f"WHERE {rows.same(c, d)} AND {d}.{WEIGHT} <= {c}.{WEIGHT})",',
+        slow=("tests/engine/fixpoint/test_rules_and_layers.py::test_rows_of_one_pass_do_not_hold_up_each_other",),
     ),
     _FIXPOINT.fault(
         "nothing-is-derived-again",
@@ -70,7 +76,7 @@ FIXPOINT: tuple[Fault, ...] = (
         "machine.py",
         "sum(each.phase == phase for each in self.trace) >= self.cap:",
         "sum(each.phase == phase for each in self.trace) >= 100 * self.cap:",
-        tests=("tests/engine/test_non_convergence.py",),
+        slow=("tests/engine/test_non_convergence.py",),
     ),
     _FIXPOINT.fault(
         "best-value-is-the-worst",
@@ -78,6 +84,9 @@ FIXPOINT: tuple[Fault, ...] = (
         "adding.py",
         'sign = "<" if best.way == "min" else ">"',
         'sign = ">" if best.way == "min" else "<"',
+        slow=(
+            "tests/engine/fixpoint/test_rules_and_layers.py::test_what_came_from_a_value_that_was_bettered_goes_too",
+        ),
     ),
     _FIXPOINT.fault(
         "counting-reads-new-on-both-sides",
@@ -85,6 +94,7 @@ FIXPOINT: tuple[Fault, ...] = (
         "counted.py",
         "before, after = bag.now(without_last=True), bag.now()",
         "before, after = bag.now(), bag.now()",
+        slow=("tests/engine/fixpoint/test_rules_and_layers.py::test_two_new_rows_that_meet_are_counted_once",),
     ),
     _FIXPOINT.fault(
         "cycle-with-work-only-advances",
@@ -92,8 +102,8 @@ FIXPOINT: tuple[Fault, ...] = (
         "decide.py",
         "for kind in (Decision.SKIP, Decision.WORK, Decision.ADVANCE, Decision.IDLE):",
         "for kind in (Decision.SKIP, Decision.ADVANCE, Decision.IDLE, Decision.WORK):",
-        tests=("tests/engine/test_definition_changes.py", "tests/engine/fixpoint/test_design_cases.py"),
-        slow=("tests/cli/test_cycles.py",),
+        tests=("tests/engine/test_ticks_on_duckdb.py",),
+        slow=("tests/engine/test_definition_changes.py", "tests/engine/fixpoint/test_design_cases.py"),
     ),
     _FIXPOINT.fault(
         "ranks-of-other-inputs",
@@ -101,6 +111,7 @@ FIXPOINT: tuple[Fault, ...] = (
         "ranks.py",
         '    if said["inputs"] != json.loads(frontier.as_json())["inputs"]:\n        return None\n',
         "",
+        tests=("tests/engine/test_state_that_fits.py",),
         slow=("tests/engine/restate/test_replayed_cycles.py", "tests/engine/fixpoint/test_resume.py"),
     ),
     _FIXPOINT.fault(
@@ -145,6 +156,7 @@ FIXPOINT: tuple[Fault, ...] = (
         "naive.py",
         "if not one.total:",
         "if one.total <= 1:",
+        tests=("tests/engine/fixpoint/test_passes_without_spark.py",),
         slow=("tests/engine/fixpoint/test_design_cases.py",),
     ),
     _FIXPOINT.fault(
@@ -170,6 +182,7 @@ FIXPOINT: tuple[Fault, ...] = (
         "airflow_trickle/engine/kept.py",
         '    if "kind" in said:\n        return None  # the ranks of a cycle that the table belonged to\n',
         "",
+        ("tests/engine/test_state_that_fits.py",),
         ("tests/engine/fixpoint/test_design_cases.py",),
     ),
     Fault(
@@ -179,6 +192,7 @@ FIXPOINT: tuple[Fault, ...] = (
         "airflow_trickle/engine/refresh.py",
         "        for run in runs:\n            record_failure(run, error)\n        raise\n",
         "        record_failure(runs[0], error)\n        raise\n",
+        ("tests/engine/test_ticks_on_duckdb.py",),
         ("tests/engine/fixpoint/test_design_cases.py",),
     ),
     Fault(

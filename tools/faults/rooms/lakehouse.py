@@ -222,7 +222,7 @@ LAKEHOUSE: tuple[Fault, ...] = (
         "seen.py",
         "older = [table for table in tables if table.effective_at < moment]",
         "older = [table for table in tables if table.effective_at != moment]",
-        tests=("tests/engine/test_seen.py",),
-        slow=("tests/engine/test_idle.py",),
+        tests=("tests/engine/test_ticks_on_duckdb.py",),
+        slow=("tests/engine/test_seen.py", "tests/engine/test_idle.py"),
     ),
 )

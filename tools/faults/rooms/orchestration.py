@@ -8,7 +8,11 @@ _DAGS = Room("dag factory", "airflow_trickle", tests=("tests/dag_factory",))
 _OPERATORS = Room(
     "operators",
     "airflow_trickle/operators",
-    tests=("tests/operators/test_pin_operator.py", "tests/operators/test_group_operators.py"),
+    tests=(
+        "tests/operators/test_fixpoint_operator.py",
+        "tests/operators/test_pin_operator.py",
+        "tests/operators/test_group_operators.py",
+    ),
     slow=("tests/operators/test_refresh_operator.py", "tests/e2e/test_orchestration.py"),
 )
 _SENSORS = Room(
@@ -68,6 +72,7 @@ ORCHESTRATION: tuple[Fault, ...] = (
         "pin.py",
         'context.get("data_interval_end")',
         'context.get("data_interval_start")',
+        tests=("tests/operators/test_pin_operator.py",),
         slow=("tests/e2e/test_backfill.py",),
     ),
     _OPERATORS.fault(
@@ -76,7 +81,6 @@ ORCHESTRATION: tuple[Fault, ...] = (
         "skipping.py",
         "if all(result.mode in (Mode.NO_DATA, Mode.SKIPPED) for result in results):",
         "if any(result.mode in (Mode.NO_DATA, Mode.SKIPPED) for result in results):",
-        slow=("tests/operators/test_fixpoint_operator.py",),
     ),
     _OPERATORS.fault(
         "passes-of-a-submission-as-the-plan-says",
@@ -99,6 +103,7 @@ ORCHESTRATION: tuple[Fault, ...] = (
         "group.py",
         "if results is None or any(result.changed for result in results):",
         "if results is None:",
+        tests=("tests/operators/test_group_operators.py",),
     ),
     _SENSORS.fault(
         "failed-upstream-is-passed-over",

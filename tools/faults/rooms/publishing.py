@@ -7,14 +7,19 @@ from tools.faults.fault import Fault, Room
 _WRITE = Room(
     "engine publishing",
     "airflow_trickle/engine",
-    tests=("tests/engine/test_small_changes.py", "tests/engine/test_refresh.py"),
-    slow=("tests/engine/test_merge_on_read.py", "tests/engine/test_crashes.py"),
+    tests=("tests/engine/test_ticks_on_duckdb.py", "tests/engine/test_small_changes.py"),
+    slow=("tests/engine/test_refresh.py", "tests/engine/test_merge_on_read.py", "tests/engine/test_crashes.py"),
 )
 _GROUP = Room(
     "engine groups",
     "airflow_trickle/engine",
-    tests=("tests/engine/groups/test_one_process.py", "tests/engine/groups/test_steps.py"),
-    slow=("tests/engine/groups/test_interference.py", "tests/engine/groups/test_readers.py"),
+    tests=("tests/engine/groups/test_on_duckdb.py",),
+    slow=(
+        "tests/engine/groups/test_one_process.py",
+        "tests/engine/groups/test_steps.py",
+        "tests/engine/groups/test_interference.py",
+        "tests/engine/groups/test_readers.py",
+    ),
 )
 
 PUBLISHING: tuple[Fault, ...] = (
@@ -47,7 +52,7 @@ PUBLISHING: tuple[Fault, ...] = (
         "outcome.py",
         "if known.effective_at is not None and known.effective_at > moment:",
         "if known.effective_at is None:",
-        tests=("tests/engine/test_seen.py",),
+        slow=("tests/engine/test_seen.py",),
     ),
     _WRITE.fault(
         "two-copies-are-written-once",
@@ -55,6 +60,7 @@ PUBLISHING: tuple[Fault, ...] = (
         "small_change.py",
         "if any(count > 1 for count in counts):",
         "if any(count > 2 for count in counts):",
+        tests=("tests/engine/test_small_changes.py",),
     ),
     _WRITE.fault(
         "one-copy-too-many-goes",
@@ -62,6 +68,9 @@ PUBLISHING: tuple[Fault, ...] = (
         "small_change.py",
         "some = F.slice(F.collect_list(place), F.lit(1), going.cast(IntegerType()))",
         "some = F.slice(F.collect_list(place), F.lit(1), (going + 1).cast(IntegerType()))",
+        slow=(
+            "tests/engine/test_small_changes.py::test_of_equal_rows_that_are_found_with_their_places_as_many_go_as_went",
+        ),
     ),
     _WRITE.fault(
         "rewritten-file-revives-deleted-rows",
@@ -121,7 +130,10 @@ PUBLISHING: tuple[Fault, ...] = (
         "restate.py",
         '            "kept": None,\n',
         "",
-        tests=("tests/engine/restate/test_going_back.py",),
-        slow=("tests/engine/restate/test_replay.py", "tests/engine/restate/test_together.py"),
+        slow=(
+            "tests/engine/restate/test_going_back.py",
+            "tests/engine/restate/test_replay.py",
+            "tests/engine/restate/test_together.py",
+        ),
     ),
 )

@@ -7,8 +7,8 @@ from tools.faults.fault import Fault, Room
 _DECIDE = Room(
     "engine",
     "airflow_trickle/engine",
-    tests=("tests/engine/test_refresh.py",),
-    slow=("tests/engine/test_differential.py",),
+    tests=("tests/engine/test_ticks_on_duckdb.py",),
+    slow=("tests/engine/test_refresh.py", "tests/engine/test_differential.py"),
 )
 
 REFRESH: tuple[Fault, ...] = (
@@ -32,8 +32,12 @@ REFRESH: tuple[Fault, ...] = (
         "decide.py",
         "published.effective_at > tick.effective_at:",
         "published.effective_at > tick.effective_at and tick.as_of is None:",
-        tests=("tests/engine/restate/test_decisions.py",),
-        slow=("tests/engine/test_pin.py", "tests/engine/restate/test_replay.py", "tests/engine/test_seen.py"),
+        slow=(
+            "tests/engine/restate/test_decisions.py",
+            "tests/engine/test_pin.py",
+            "tests/engine/restate/test_replay.py",
+            "tests/engine/test_seen.py",
+        ),
     ),
     _DECIDE.fault(
         "older-pin-is-used-again",
@@ -41,7 +45,7 @@ REFRESH: tuple[Fault, ...] = (
         "pin.py",
         "latest.as_of is None and latest.locations.get(ref.identifier) == location",
         "latest.as_of is None and ref.identifier in latest.locations",
-        tests=("tests/engine/test_pin.py",),
+        slow=("tests/engine/test_pin.py",),
     ),
     _DECIDE.fault(
         "failed-table-may-rest",
@@ -49,8 +53,7 @@ REFRESH: tuple[Fault, ...] = (
         "pin.py",
         "or status.effective_at is None or status.error is not None:",
         "or status.effective_at is None:",
-        tests=("tests/engine/test_pin.py",),
-        slow=("tests/engine/test_due_tables.py",),
+        slow=("tests/engine/test_pin.py", "tests/engine/test_due_tables.py"),
     ),
     _DECIDE.fault(
         "auto-takes-the-slower-way",
@@ -90,7 +93,7 @@ REFRESH: tuple[Fault, ...] = (
         "holds.py",
         "if status.status is Status.SUSPENDED]:",
         "if status.status is Status.SUSPENDED and status.frontier is None]:",
-        tests=("tests/engine/test_holds.py",),
+        slow=("tests/engine/test_holds.py",),
     ),
     _DECIDE.fault(
         "unsettled-cycle-is-tried-again",
@@ -98,8 +101,7 @@ REFRESH: tuple[Fault, ...] = (
         "holds.py",
         "status.status is Status.ERROR and status.halted == present)",
         "status.status is Status.ERROR and status.halted != present)",
-        tests=("tests/engine/test_non_convergence.py",),
-        slow=("tests/engine/test_holds.py",),
+        slow=("tests/engine/test_non_convergence.py", "tests/engine/test_holds.py"),
     ),
     _DECIDE.fault(
         "stratum-skipped-too-early",
@@ -107,8 +109,7 @@ REFRESH: tuple[Fault, ...] = (
         "idle.py",
         "if not held_up and busy.isdisjoint(step.upstream):",
         "if not held_up:",
-        tests=("tests/engine/test_idle.py",),
-        slow=("tests/e2e/test_orchestration.py",),
+        slow=("tests/engine/test_idle.py", "tests/e2e/test_orchestration.py"),
     ),
     _DECIDE.fault(
         "stray-unit-is-passed-over",
@@ -116,8 +117,7 @@ REFRESH: tuple[Fault, ...] = (
         "idle.py",
         "return decision.kind == Decision.WORK or decision.stray",
         "return decision.kind == Decision.WORK",
-        tests=("tests/engine/test_idle.py",),
-        slow=("tests/engine/test_seen.py", "tests/e2e/test_orchestration.py"),
+        slow=("tests/engine/test_idle.py", "tests/engine/test_seen.py", "tests/e2e/test_orchestration.py"),
     ),
     _DECIDE.fault(
         "lost-rows-count-as-growth",
@@ -125,8 +125,7 @@ REFRESH: tuple[Fault, ...] = (
         "states.py",
         "return Views(before, now.new, change, grows=one.only_grew, types=now.types)",
         "return Views(before, now.new, change, grows=True, types=now.types)",
-        tests=("tests/engine/test_differential.py",),
-        slow=("tests/engine/test_kept.py",),
+        slow=("tests/engine/test_kept.py", "tests/engine/test_differential.py"),
     ),
     _DECIDE.fault(
         "lost-rows-come-instead-of-going",
@@ -134,8 +133,7 @@ REFRESH: tuple[Fault, ...] = (
         "feed.py",
         "parts.append(weigh(read_places(spark, table, schema, places), -1, names))",
         "parts.append(weigh(read_places(spark, table, schema, places), 1, names))",
-        tests=("tests/engine/test_feed.py",),
-        slow=("tests/engine/test_merge_on_read.py",),
+        slow=("tests/engine/test_feed.py", "tests/engine/test_merge_on_read.py"),
     ),
     _DECIDE.fault(
         "position-deletes-ignored-on-read",
@@ -143,7 +141,7 @@ REFRESH: tuple[Fault, ...] = (
         "merge.py",
         'rows = rows.join(gone, [FILE, POSITION], "left_anti")',
         'rows = rows.join(gone.limit(0), [FILE, POSITION], "left_anti")',
-        tests=("tests/engine/test_merge_on_read.py",),
+        slow=("tests/engine/test_merge_on_read.py",),
     ),
     _DECIDE.fault(
         "equality-delete-hits-newer-rows",
@@ -151,7 +149,10 @@ REFRESH: tuple[Fault, ...] = (
         "merge.py",
         "(F.col(_SEQUENCE) < F.col(_UNTIL))",
         "(F.col(_SEQUENCE) <= F.col(_UNTIL))",
-        tests=("tests/engine/test_merge_on_read.py",),
+        slow=(
+            "tests/engine/test_merge_on_read.py::test_equality_deletes_take_older_rows_only",
+            "tests/engine/test_merge_on_read.py",
+        ),
     ),
     _DECIDE.fault(
         "column-name-not-quoted",
@@ -175,7 +176,7 @@ REFRESH: tuple[Fault, ...] = (
         "identity.py",
         "@{digest_of(meaning)}",
         "@",
-        tests=("tests/engine/test_identity.py",),
+        slow=("tests/engine/test_identity.py",),
     ),
     _DECIDE.fault(
         "the-version-of-spark-is-not-looked-at",
@@ -183,7 +184,7 @@ REFRESH: tuple[Fault, ...] = (
         "identity.py",
         "spark.meaning(spark.version) != step.settings",
         "spark.version is None",
-        tests=("tests/engine/test_identity.py",),
+        slow=("tests/engine/test_identity.py",),
     ),
     _DECIDE.fault(
         "verify-accepts-surplus-rows",
@@ -191,8 +192,7 @@ REFRESH: tuple[Fault, ...] = (
         "verify.py",
         "if not found.missing and not found.surplus:",
         "if not found.missing or not found.surplus:",
-        tests=("tests/engine/test_verify.py",),
-        slow=("tests/cli/test_verifying.py",),
+        slow=("tests/engine/test_verify.py", "tests/cli/test_verifying.py"),
     ),
     _DECIDE.fault(
         "verify-calls-everything-rounding",
@@ -200,6 +200,6 @@ REFRESH: tuple[Fault, ...] = (
         "compare.py",
         "TOLERANCE = 1e-9",
         "TOLERANCE = 1e-1",
-        tests=("tests/engine/test_verify.py",),
+        slow=("tests/engine/test_verify.py::test_what_is_no_rounding", "tests/engine/test_verify.py"),
     ),
 )

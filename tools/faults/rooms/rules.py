@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from tools.faults.fault import Fault, Room
+from tools.faults.rooms.golden import ROWS_OF_GOLDEN_CASES
 
 _RULES = Room(
     "engine/delta",
     "airflow_trickle/engine/delta",
-    tests=("tests/engine/delta/test_golden.py", "tests/engine/delta/test_rules.py"),
+    tests=(*ROWS_OF_GOLDEN_CASES, "tests/engine/delta/test_golden.py", "tests/engine/delta/test_rules.py"),
     slow=("tests/engine/delta/test_compositions.py", "tests/engine/test_differential.py"),
 )
+_BY_HAND = ("tests/engine/delta/test_rows_by_hand.py",)
 _RANGES = ("tests/engine/delta/test_ranges.py", "tests/engine/delta/test_narrowing.py")
 
 RULES: tuple[Fault, ...] = (
@@ -65,6 +67,7 @@ RULES: tuple[Fault, ...] = (
         "joins.py",
         "terms = [Term((Version.NEW,) * at).with_(Version.DELTA, join)] if changed else []",
         "terms = [Term((Version.OLD,) * at).with_(Version.DELTA, join)] if changed else []",
+        tests=_BY_HAND,
     ),
     _RULES.fault(
         "full-join-forgets-unmatched-rows",
@@ -93,6 +96,7 @@ RULES: tuple[Fault, ...] = (
         "selects.py",
         'return " OR ".join([*tests, f"{probe} IS NULL"])',
         'return " OR ".join(tests)',
+        tests=_BY_HAND,
     ),
     _RULES.fault(
         "subquery-answer-not-taken-back",
