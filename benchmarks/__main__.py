@@ -20,6 +20,7 @@ from benchmarks import (
     orchestration,
     parsing,
     recursion,
+    ticks,
     tpch,
 )
 
@@ -29,6 +30,7 @@ PARTS = {
     "idle": idle.main,
     "commits": commits.main,
     "maintenance": maintenance.main,
+    "ticks": ticks.main,
     "differential": differential.main,
     "growth": growth.main,
     "memory": memory.main,

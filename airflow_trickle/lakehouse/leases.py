@@ -22,7 +22,7 @@ from typing import Any
 from sqlalchemy import Connection, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
-from airflow_trickle.errors import CommitConflict, LeaseHeld
+from airflow_trickle.errors import CommitConflict, LeaseHeld, TrickleError, WarehouseUnavailable
 from airflow_trickle.lakehouse.catalog import Lakehouse
 from airflow_trickle.lakehouse.hosts import advice, warn_of_other_hosts
 from airflow_trickle.lakehouse.processes import is_gone, this_process
@@ -196,6 +196,17 @@ def check(lake: Lakehouse, *held: Lease) -> None:
             raise _lost(lease)
 
 
+def _lost_one(lake: Lakehouse, held: Collection[Lease]) -> CommitConflict | None:
+    """What to tell if one of the leases is known to be ours no longer."""
+    try:
+        check(lake, *held)
+    except CommitConflict as lost:
+        return lost
+    except TrickleError:
+        return None  # the database does not answer; the first error is the one to show
+    return None
+
+
 def _lost(lease: Lease) -> CommitConflict:
     return CommitConflict(
         f"Table {lease.identifier} was taken over by another process while this one was refreshing it; "
@@ -218,6 +229,7 @@ def holding(
 
     Raises:
         LeaseHeld: somebody else still has one of them after ``wait`` seconds, or `Tuning.lease_wait_seconds`.
+        CommitConflict: a file could not be read or written, and one of them was taken over by another process.
     """
     held: dict[str, Lease] = {}
     stop = threading.Event()
@@ -231,6 +243,12 @@ def holding(
         for identifier in sorted(set(identifiers)):
             held[identifier] = _acquire(lake, identifier, holder, deadline, claim)
         yield held
+    except (OSError, WarehouseUnavailable) as error:
+        # Whoever has taken a table over has removed the files of this work: that is what to tell.
+        lost = _lost_one(lake, held.values())
+        if lost is None:
+            raise
+        raise lost from error
     finally:
         stop.set()
         for lease in held.values():

@@ -143,4 +143,4 @@ def test_random_pipelines_stay_right_for_as_long_as_one_likes(
         runs += 1
     with capsys.disabled():
         told = ", ".join(f"{count} {mode}" for mode, count in modes.most_common())
-        print(f"\n{runs} pipelines of 5 tables, 6 ticks each, all right; refreshes: {told}")
+        print(f"\n{runs} pipelines of 5 tables, 6 ticks each, all right; refreshes: {told}; from seed {budgets.SEED}")

@@ -175,4 +175,4 @@ def test_random_pipelines_over_many_types_stay_right_for_as_long_as_one_likes(
         runs += 1
     with capsys.disabled():
         told = ", ".join(f"{count} {mode}" for mode, count in modes.most_common())
-        print(f"\n{runs} pipelines of 10 tables, 4 ticks each, all right; refreshes: {told}")
+        print(f"\n{runs} pipelines of 10 tables, 4 ticks each, all right; refreshes: {told}; from seed {budgets.SEED}")

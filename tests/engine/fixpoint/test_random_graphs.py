@@ -122,7 +122,13 @@ def test_when_there_is_too_much_spark_goes_on(
 
 
 @pytest.mark.soak
-def test_for_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tuned: Tuned, spark_home: Path) -> None:
+def test_for_long(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    tuned: Tuned,
+    spark_home: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     runs, chance = 0, Random(budgets.SEED)
     for seed in budgets.soak_seeds(seconds=600):
         # One after the other, so that a short soak has seen some of each kind.
@@ -135,5 +141,6 @@ def test_for_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tuned: Tuned,
         tuned(arrow_fixpoint_input_rows=2_000_000 if seed % 2 else -1)
         run(world, name, seed, batches=6, nulls=chance.random() < 0.5)
         runs += 1
-    print(f"{runs} runs of 7 ticks, from seed {budgets.SEED}")
+    with capsys.disabled():
+        print(f"\n{runs} runs of 7 ticks, each table right after each; from seed {budgets.SEED}")
     assert runs

@@ -8,11 +8,15 @@ from pathlib import Path
 
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.table import StaticTable, Table
+from pyiceberg.table.snapshots import Snapshot
 from sqlalchemy import func, select
 
 from airflow_trickle.lakehouse.catalog import CATALOG_ROWS, Lakehouse
 from airflow_trickle.lakehouse.tables import history, leases, prepared, staging, status
 from tests.engine.protocol.house import GROUP, TABLES, WINDOW, House
+
+#: A list of manifests, or a manifest -> the files that it names.
+Named = dict[str, frozenset[str]]
 
 
 class Judge:
@@ -26,6 +30,8 @@ class Judge:
         self.publishes = 0
         #: Metadata files that were current once.
         self.once: set[str] = set()
+        #: What lists of files name: none of them ever changes, so each is read once.
+        self.named: Named = {}
 
     def look(self) -> None:
         """At any moment."""
@@ -56,7 +62,7 @@ class Judge:
         assert rows == wanted, f"{name} holds {rows}, not {wanted}"
         assert value >= self.values.get(name, 0), f"{name} went back from {self.values[name]} to {value}"
         self.values[name] = value
-        self.files[name] = [local(path) for path in named_by(table, current_only=True)]
+        self.files[name] = [local(path) for path in named_by(table, self.named, current_only=True)]
 
     def _one_publish_per_tick(self) -> None:
         with self.lake.database.engine.connect() as connection:
@@ -94,7 +100,7 @@ class Judge:
         outside = SqlCatalog("trickle", uri=self.house.uri, warehouse=self.house.warehouse)
         owned = set(self.once)
         for name in (*tables, "default.src"):
-            owned |= {local(path) for path in named_by(outside.load_table(name))}
+            owned |= {local(path) for path in named_by(outside.load_table(name), self.named)}
         outside.engine.dispose()
         home = Path(local(self.house.warehouse))
         there = {str(path) for path in home.rglob("*") if path.is_file()}
@@ -107,7 +113,7 @@ def local(location: str) -> str:
     return location.removeprefix("file://")
 
 
-def named_by(table: Table, current_only: bool = False) -> set[str]:
+def named_by(table: Table, known: Named, current_only: bool = False) -> set[str]:
     """Every file that the metadata of a table name."""
     metadata = table.metadata
     found = {table.metadata_location}
@@ -116,17 +122,22 @@ def named_by(table: Table, current_only: bool = False) -> set[str]:
         snapshots = [one for one in snapshots if one.snapshot_id == metadata.current_snapshot_id]
     else:
         found |= {entry.metadata_file for entry in metadata.metadata_log}
-    seen: set[str] = set()
     for snapshot in snapshots:
-        found.add(snapshot.manifest_list)
         said = snapshot.summary.additional_properties if snapshot.summary else {}
         if "trickle.capture-state" in said:
             found.add(said["trickle.capture-state"])
-        for manifest in snapshot.manifests(table.io):
-            found.add(manifest.manifest_path)
-            if manifest.manifest_path in seen:
-                continue
-            seen.add(manifest.manifest_path)
+        if snapshot.manifest_list not in known:
+            known[snapshot.manifest_list] = frozenset(_named_by_snapshot(table, snapshot, known))
+        found |= known[snapshot.manifest_list]
+    return found
+
+
+def _named_by_snapshot(table: Table, snapshot: Snapshot, known: Named) -> set[str]:
+    found = {snapshot.manifest_list}
+    for manifest in snapshot.manifests(table.io):
+        path = manifest.manifest_path
+        if path not in known:
             entries = manifest.fetch_manifest_entry(table.io, discard_deleted=True)
-            found |= {entry.data_file.file_path for entry in entries}
+            known[path] = frozenset(entry.data_file.file_path for entry in entries)
+        found |= {path} | known[path]
     return found

@@ -35,7 +35,7 @@ SOME = 12
 #: A soak takes as long as it takes.
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(0 if budgets.PROFILE.name == "soak" else 600)]
 #: A house gets larger with each tick.
-POINTS_OF_A_HOUSE = 30
+POINTS_OF_A_HOUSE = 10
 
 
 class Faults:

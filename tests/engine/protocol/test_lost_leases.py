@@ -19,7 +19,9 @@ from airflow_trickle.engine.refresh import refresh
 from airflow_trickle.errors import CommitConflict
 from airflow_trickle.lakehouse import staging as stagings
 from airflow_trickle.lakehouse.catalog import Lakehouse
+from airflow_trickle.lakehouse.commit import data_files
 from airflow_trickle.lakehouse.tables import leases, staging
+from tests.engine.protocol import house as houses
 from tests.engine.protocol.house import House, NumberTask, spark, without_spark
 from tests.engine.protocol.judging import Judge
 
@@ -61,7 +63,7 @@ def released(lake: Lakehouse) -> None:
 
 
 @pytest.mark.parametrize("identifier", ["default.solo", "default.gb", "default.m"])
-@pytest.mark.parametrize("phase", ["before it computes", "before it stages"])
+@pytest.mark.parametrize("phase", ["before it computes", "before it has read what it wrote", "before it stages"])
 def test_a_lost_lease_is_noticed_before_the_next_phase(
     house: House, lake: Lakehouse, monkeypatch: pytest.MonkeyPatch, identifier: str, phase: str
 ) -> None:
@@ -95,6 +97,12 @@ def test_a_lost_lease_is_noticed_before_the_next_phase(
         after("computed", "default.m")
         return found
 
+    def reading(table: Any, schema: Any, paths: Any) -> Any:
+        if phase == "before it has read what it wrote" and f"/{identifier.removeprefix('default.')}-" in paths[0]:
+            taken_over(lake, identifier)
+        return data_files(table, schema, paths)
+
+    monkeypatch.setattr(houses, "data_files", reading)
     for module in (publishing, capturing):
         monkeypatch.setattr(module, "make_folder", standing)
         monkeypatch.setattr(module, "stage", staging_it)
@@ -104,7 +112,7 @@ def test_a_lost_lease_is_noticed_before_the_next_phase(
     judge.look()
     with pytest.raises(CommitConflict, match=f"{identifier} was taken over by another process"):
         tick(house, lake, "p/2")
-    assert done == ([] if phase == "before it computes" else ["computed"])
+    assert done == (["computed"] if phase == "before it stages" else [])
     judge.look()
     with lake.database.reading() as connection:
         assert connection.execute(staging.select().where(staging.c.identifier == identifier)).all() == []

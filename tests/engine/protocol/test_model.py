@@ -29,7 +29,7 @@ from airflow_trickle.engine.capture.capture import capture
 from airflow_trickle.engine.group import GroupRefresh
 from airflow_trickle.engine.pin import pin
 from airflow_trickle.engine.refresh import refresh
-from airflow_trickle.errors import RefreshFailed, TrickleError
+from airflow_trickle.errors import RefreshFailed, TrickleError, WarehouseUnavailable
 from airflow_trickle.lakehouse import leases
 from airflow_trickle.lakehouse.database import Database
 from airflow_trickle.lakehouse.staging import clean_pipeline
@@ -42,10 +42,13 @@ from tests.engine.protocol.house import House, spark, without_spark
 from tests.engine.protocol.judging import Judge
 from tests.engine.protocol.processes import CURRENT, Killed, Loss, Process
 
-#: What was explored by this process.
+#: What was explored by this test.
 STEPS: Counter[str] = Counter()
-#: A soak takes as long as it takes.
-pytestmark = pytest.mark.timeout(0 if budgets.PROFILE.name == "soak" else 600)
+#: The errors that say that a file cannot be read, each with what its process did: here no file ever fails.
+UNREADABLE: Counter[str] = Counter()
+SOAK = budgets.PROFILE.name == "soak"
+#: A soak explores more than 100,000 steps, and takes as long as it takes.
+pytestmark = [pytest.mark.seeded, pytest.mark.timeout(0 if SOAK else 600)]
 WORKERS = st.integers(0, 2)
 
 
@@ -57,6 +60,8 @@ class Protocol(RuleBasedStateMachine):
     @initialize()
     def begin(self) -> None:
         STEPS["examples"] += 1
+        if STEPS["examples"] % 20 == 0:
+            print(f"{type(self).__name__}: {dict(STEPS)} so far, {dict(UNREADABLE)}", flush=True)
         self.patches = pytest.MonkeyPatch()
         self.folder = Path(tempfile.mkdtemp(dir="/dev/shm" if os.path.isdir("/dev/shm") else None))
         self.tuning = tuned(lease_wait_seconds=0.0, commit_outcome_seconds=0.0)
@@ -158,6 +163,8 @@ class Protocol(RuleBasedStateMachine):
         if error is None or process.busy:
             return
         STEPS[type(error).__name__] += 1
+        if isinstance(error, WarehouseUnavailable):
+            UNREADABLE[f"{process.did}: {error}"] += 1
         process.error = None
         assert isinstance(error, TrickleError), repr(error)
         unforeseen = isinstance(error, RefreshFailed) and "should not happen" in str(error)
@@ -267,25 +274,30 @@ class OnPostgresql(Protocol):
 
 
 def explore(machine: type[Protocol], weight: float) -> None:
+    STEPS.clear()
+    UNREADABLE.clear()
     started = time.monotonic()
     run_state_machine_as_test(
         machine,
         settings=settings(
             max_examples=budgets.examples(weight),
-            stateful_step_count=40,
+            # Half of the time of a short example goes to what comes at its end.
+            stateful_step_count=100 if SOAK else 40,
             deadline=None,
             suppress_health_check=list(HealthCheck),
-            # A case of forty rules takes seconds: it is kept as it was found.
+            # A case of so many rules takes seconds: it is kept as it was found.
             phases=[Phase.generate],
         ),
     )
-    print(f"{machine.__name__}: {dict(STEPS)} in {time.monotonic() - started:.0f} s")
+    print(f"{machine.__name__}, seed {budgets.SEED}: {dict(STEPS)} in {time.monotonic() - started:.0f} s")
+    for what, count in UNREADABLE.most_common():
+        print(f"  {count} {what}")
 
 
 def test_the_protocol_holds_on_sqlite() -> None:
-    explore(OnSqlite, 0.03)
+    explore(OnSqlite, 0.15 if SOAK else 0.03)
 
 
 @pytest.mark.server
 def test_the_protocol_holds_on_postgresql() -> None:
-    explore(OnPostgresql, 0.03)
+    explore(OnPostgresql, 0.06 if SOAK else 0.03)

@@ -118,6 +118,14 @@ LAKEHOUSE: tuple[Fault, ...] = (
         tests=("tests/lakehouse/test_leases.py",),
     ),
     _LAKE.fault(
+        "lost-work-is-a-broken-warehouse",
+        "a process whose files were removed by the one that took over its lease says that the warehouse is damaged",
+        "leases.py",
+        "lost = _lost_one(lake, held.values())",
+        "lost = None",
+        tests=("tests/engine/protocol/test_lost_leases.py",),
+    ),
+    _LAKE.fault(
         "position-delete-off-by-one",
         "a position delete file names the row behind the one that goes",
         "positions.py",
