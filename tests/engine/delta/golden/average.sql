@@ -333,11 +333,9 @@ WHERE (b.k IN (
 
 -- title: in a correlated subquery
 -- changed: a, b
-SELECT b.k, b.w FROM b WHERE b.k > (SELECT avg(a.v) FROM a WHERE a.k = b.k);
+SELECT b.k, b.w, (SELECT avg(a.v) FROM a WHERE a.k = b.k) AS m FROM b;
 -- expect change
-SELECT b.k, b.w, __trickle_weight AS __trickle_weight
-FROM b_changes AS b
-WHERE (b.k > (
+SELECT b.k, b.w, (
   SELECT CASE WHEN coalesce(sum(abs(CAST(a.v AS DOUBLE))), 0) < 9007199254740992 THEN avg(a.v) ELSE CAST(raise_error('avg() of int numbers that are 2^53 or more in all') AS DOUBLE) END AS `avg(a.v)`
   FROM (
     SELECT *
@@ -345,11 +343,10 @@ WHERE (b.k > (
     WHERE `k` IN (
       SELECT `k`
       FROM b_changes)) AS a
-  WHERE a.k = b.k))
+  WHERE a.k = b.k) AS m, __trickle_weight AS __trickle_weight
+FROM b_changes AS b
 UNION ALL
-SELECT b.k, b.w, CAST(1 AS BIGINT) AS __trickle_weight
-FROM b_before AS b
-WHERE (b.k > (
+SELECT b.k, b.w, (
   SELECT CASE WHEN coalesce(sum(abs(CAST(a.v AS DOUBLE))), 0) < 9007199254740992 THEN avg(a.v) ELSE CAST(raise_error('avg() of int numbers that are 2^53 or more in all') AS DOUBLE) END AS `avg(a.v)`
   FROM (
     SELECT *
@@ -357,14 +354,14 @@ WHERE (b.k > (
     WHERE `k` IN (
       SELECT `k`
       FROM a_changes)) AS a
-  WHERE a.k = b.k)) AND ((EXISTS (
+  WHERE a.k = b.k) AS m, CAST(1 AS BIGINT) AS __trickle_weight
+FROM b_before AS b
+WHERE ((EXISTS (
   SELECT 1
   FROM a_changes AS a
   WHERE (a.k = b.k))))
 UNION ALL
-SELECT b.k, b.w, CAST(-1 AS BIGINT) AS __trickle_weight
-FROM b_before AS b
-WHERE (b.k > (
+SELECT b.k, b.w, (
   SELECT CASE WHEN coalesce(sum(abs(CAST(a.v AS DOUBLE))), 0) < 9007199254740992 THEN avg(a.v) ELSE CAST(raise_error('avg() of int numbers that are 2^53 or more in all') AS DOUBLE) END AS `avg(a.v)`
   FROM (
     SELECT *
@@ -372,7 +369,9 @@ WHERE (b.k > (
     WHERE `k` IN (
       SELECT `k`
       FROM a_changes)) AS a
-  WHERE a.k = b.k)) AND ((EXISTS (
+  WHERE a.k = b.k) AS m, CAST(-1 AS BIGINT) AS __trickle_weight
+FROM b_before AS b
+WHERE ((EXISTS (
   SELECT 1
   FROM a_changes AS a
   WHERE (a.k = b.k))));
@@ -380,7 +379,7 @@ WHERE (b.k > (
 -- title: in a correlated subquery, with state
 -- changed: a, b
 -- state: kept
-SELECT b.k, b.w FROM b WHERE b.k > (SELECT avg(a.v) FROM a WHERE a.k = b.k);
+SELECT b.k, (SELECT 2 * avg(a.v) FROM a WHERE a.k = b.k) AS m FROM b;
 -- expect state_1, kept of a part
 SELECT a.k AS `__trickle_k0`, count(*) AS __trickle_n, count(a.v) AS __trickle_c0, CAST(coalesce(sum(CAST((a.v) AS DECIMAL(20,0))), 0) AS DECIMAL(38,0)) AS __trickle_s0, CAST(coalesce(sum(abs(CAST((a.v) AS DECIMAL(20,0)))), 0) AS DECIMAL(38,0)) AS __trickle_a0
 FROM a_after AS a
@@ -392,24 +391,21 @@ FROM (
   FROM a_changes AS a)
 GROUP BY `__trickle_k0`;
 -- expect change
-SELECT b.k, b.w, __trickle_weight AS __trickle_weight
+SELECT b.k, (
+  SELECT 2 * CASE WHEN __trickle_c0 > 0 THEN IF(__trickle_a0 < 9007199254740992, CAST(__trickle_s0 AS DOUBLE) / CAST(__trickle_c0 AS DOUBLE), raise_error('Kept lines: an average of more than 2^53 in all')) END
+  FROM (
+    SELECT coalesce(sum(__trickle_n), 0) AS __trickle_n, coalesce(sum(__trickle_c0), 0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0, sum(__trickle_a0) AS __trickle_a0
+    FROM (
+      SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0, __trickle_a0
+      FROM `state_1`
+      UNION ALL
+      SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0, __trickle_a0
+      FROM gains_1)
+    WHERE `__trickle_k0` = b.k)) AS m, __trickle_weight AS __trickle_weight
 FROM b_changes AS b
-WHERE (b.k > (
-  SELECT CASE WHEN __trickle_c0 > 0 THEN IF(__trickle_a0 < 9007199254740992, CAST(__trickle_s0 AS DOUBLE) / CAST(__trickle_c0 AS DOUBLE), raise_error('Kept lines: an average of more than 2^53 in all')) END
-  FROM (
-    SELECT coalesce(sum(__trickle_n), 0) AS __trickle_n, coalesce(sum(__trickle_c0), 0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0, sum(__trickle_a0) AS __trickle_a0
-    FROM (
-      SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0, __trickle_a0
-      FROM `state_1`
-      UNION ALL
-      SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0, __trickle_a0
-      FROM gains_1)
-    WHERE `__trickle_k0` = b.k)))
 UNION ALL
-SELECT b.k, b.w, CAST(1 AS BIGINT) AS __trickle_weight
-FROM b_before AS b
-WHERE (b.k > (
-  SELECT CASE WHEN __trickle_c0 > 0 THEN IF(__trickle_a0 < 9007199254740992, CAST(__trickle_s0 AS DOUBLE) / CAST(__trickle_c0 AS DOUBLE), raise_error('Kept lines: an average of more than 2^53 in all')) END
+SELECT b.k, (
+  SELECT 2 * CASE WHEN __trickle_c0 > 0 THEN IF(__trickle_a0 < 9007199254740992, CAST(__trickle_s0 AS DOUBLE) / CAST(__trickle_c0 AS DOUBLE), raise_error('Kept lines: an average of more than 2^53 in all')) END
   FROM (
     SELECT coalesce(sum(__trickle_n), 0) AS __trickle_n, coalesce(sum(__trickle_c0), 0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0, sum(__trickle_a0) AS __trickle_a0
     FROM (
@@ -418,21 +414,23 @@ WHERE (b.k > (
       UNION ALL
       SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0, __trickle_a0
       FROM gains_1)
-    WHERE `__trickle_k0` = b.k))) AND ((EXISTS (
+    WHERE `__trickle_k0` = b.k)) AS m, CAST(1 AS BIGINT) AS __trickle_weight
+FROM b_before AS b
+WHERE ((EXISTS (
   SELECT 1
   FROM gains_1
   WHERE `__trickle_k0` = b.k)))
 UNION ALL
-SELECT b.k, b.w, CAST(-1 AS BIGINT) AS __trickle_weight
-FROM b_before AS b
-WHERE (b.k > (
-  SELECT CASE WHEN __trickle_c0 > 0 THEN IF(__trickle_a0 < 9007199254740992, CAST(__trickle_s0 AS DOUBLE) / CAST(__trickle_c0 AS DOUBLE), raise_error('Kept lines: an average of more than 2^53 in all')) END
+SELECT b.k, (
+  SELECT 2 * CASE WHEN __trickle_c0 > 0 THEN IF(__trickle_a0 < 9007199254740992, CAST(__trickle_s0 AS DOUBLE) / CAST(__trickle_c0 AS DOUBLE), raise_error('Kept lines: an average of more than 2^53 in all')) END
   FROM (
     SELECT coalesce(sum(__trickle_n), 0) AS __trickle_n, coalesce(sum(__trickle_c0), 0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0, sum(__trickle_a0) AS __trickle_a0
     FROM (
       SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0, __trickle_a0
       FROM `state_1`)
-    WHERE `__trickle_k0` = b.k))) AND ((EXISTS (
+    WHERE `__trickle_k0` = b.k)) AS m, CAST(-1 AS BIGINT) AS __trickle_weight
+FROM b_before AS b
+WHERE ((EXISTS (
   SELECT 1
   FROM gains_1
   WHERE `__trickle_k0` = b.k)));
