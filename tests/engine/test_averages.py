@@ -7,7 +7,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from airflow_trickle import Mode, Pipeline
-from airflow_trickle.errors import RefreshFailed
+from airflow_trickle.errors import TickFailed
 from tests.conftest import Tuned
 from tests.engine.world import FROM_CHANGES, World
 
@@ -71,7 +71,7 @@ def test_a_group_that_may_be_rounded_fails_what_asks_for_changes_and_is_computed
     readings.tick()
     before = readings.rows("asked")
     readings.append("readings", {"k": 0, "v": LIMIT})
-    with pytest.raises(RefreshFailed, match=r"avg\(\) of bigint numbers that are 2\^53 or more in all"):
+    with pytest.raises(TickFailed, match=r"avg\(\) of bigint numbers that are 2\^53 or more in all"):
         readings.tick()
     assert readings.rows("asked") == before
     readings.define({"asked": QUERIES["of_groups"]})

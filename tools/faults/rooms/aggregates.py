@@ -26,8 +26,8 @@ AGGREGATES: tuple[Fault, ...] = (
         "a-guard-of-plain-values",
         "what guards an average adds up its values with their signs",
         "averages.py",
-        "sum(abs(CAST(",
-        "sum((CAST(",
+        "sum(abs(CAST({blocks",
+        "sum((CAST({blocks",
         tests=("tests/engine/delta/test_averages.py",),
     ),
     _DELTA.fault(

@@ -106,42 +106,17 @@ FROM (
   FROM t_changes AS t)
 GROUP BY `__trickle_k0`;
 -- expect part_changes_1, computed once: the change of a part
-SELECT `g`, `m`, `c`, CAST(sum(__trickle_weight) AS BIGINT) AS __trickle_weight
+SELECT *
 FROM (
-  SELECT *
+  SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
   FROM (
-    SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+    SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS m, __trickle_i2 AS c
     FROM (
-      SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS m, __trickle_i2 AS c
+      SELECT `__trickle_k0` AS __trickle_i0, CASE WHEN __trickle_c0 > 0 THEN IF(__trickle_a0 < 9007199254740992, CAST(__trickle_s0 AS DOUBLE) / CAST(__trickle_c0 AS DOUBLE), raise_error('Kept lines: an average of more than 2^53 in all')) END AS __trickle_i1, __trickle_n AS __trickle_i2
       FROM (
-        SELECT `__trickle_k0` AS __trickle_i0, CASE WHEN __trickle_c0 > 0 THEN IF(__trickle_a0 < 9007199254740992, CAST(__trickle_s0 AS DOUBLE) / CAST(__trickle_c0 AS DOUBLE), raise_error('Kept lines: an average of more than 2^53 in all')) END AS __trickle_i1, __trickle_n AS __trickle_i2
+        SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0, sum(__trickle_a0) AS __trickle_a0, sum(__trickle_c1) AS __trickle_c1
         FROM (
-          SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0, sum(__trickle_a0) AS __trickle_a0, sum(__trickle_c1) AS __trickle_c1
-          FROM (
-            SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0, __trickle_a0, __trickle_c1
-            FROM (
-              SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0, __trickle_a0, __trickle_c1
-              FROM (
-                SELECT *
-                FROM `state_1` AS l
-                WHERE EXISTS (
-                  SELECT 1
-                  FROM gains_2 AS d
-                  WHERE d.`__trickle_k0` <=> l.`__trickle_k0`))
-              UNION ALL
-              SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0, __trickle_a0, __trickle_c1
-              FROM gains_2))
-          GROUP BY `__trickle_k0`
-          HAVING sum(__trickle_n) <> 0)
-        WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0 OR __trickle_a0 < 0 OR __trickle_c1 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
-    UNION ALL
-    SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
-    FROM (
-      SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS m, __trickle_i2 AS c
-      FROM (
-        SELECT `__trickle_k0` AS __trickle_i0, CASE WHEN __trickle_c0 > 0 THEN IF(__trickle_a0 < 9007199254740992, CAST(__trickle_s0 AS DOUBLE) / CAST(__trickle_c0 AS DOUBLE), raise_error('Kept lines: an average of more than 2^53 in all')) END AS __trickle_i1, __trickle_n AS __trickle_i2
-        FROM (
-          SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0, sum(__trickle_a0) AS __trickle_a0, sum(__trickle_c1) AS __trickle_c1
+          SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0, __trickle_a0, __trickle_c1
           FROM (
             SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0, __trickle_a0, __trickle_c1
             FROM (
@@ -150,12 +125,33 @@ FROM (
               WHERE EXISTS (
                 SELECT 1
                 FROM gains_2 AS d
-                WHERE d.`__trickle_k0` <=> l.`__trickle_k0`)))
-          GROUP BY `__trickle_k0`
-          HAVING sum(__trickle_n) <> 0)
-        WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0 OR __trickle_a0 < 0 OR __trickle_c1 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))) AS __trickle_q(`g`, `m`, `c`, __trickle_weight))
-GROUP BY `g`, `m`, `c`
-HAVING sum(__trickle_weight) <> 0;
+                WHERE d.`__trickle_k0` <=> l.`__trickle_k0`))
+            UNION ALL
+            SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0, __trickle_a0, __trickle_c1
+            FROM gains_2))
+        GROUP BY `__trickle_k0`
+        HAVING sum(__trickle_n) <> 0)
+      WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0 OR __trickle_a0 < 0 OR __trickle_c1 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
+  UNION ALL
+  SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+  FROM (
+    SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS m, __trickle_i2 AS c
+    FROM (
+      SELECT `__trickle_k0` AS __trickle_i0, CASE WHEN __trickle_c0 > 0 THEN IF(__trickle_a0 < 9007199254740992, CAST(__trickle_s0 AS DOUBLE) / CAST(__trickle_c0 AS DOUBLE), raise_error('Kept lines: an average of more than 2^53 in all')) END AS __trickle_i1, __trickle_n AS __trickle_i2
+      FROM (
+        SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0, sum(__trickle_a0) AS __trickle_a0, sum(__trickle_c1) AS __trickle_c1
+        FROM (
+          SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0, __trickle_a0, __trickle_c1
+          FROM (
+            SELECT *
+            FROM `state_1` AS l
+            WHERE EXISTS (
+              SELECT 1
+              FROM gains_2 AS d
+              WHERE d.`__trickle_k0` <=> l.`__trickle_k0`)))
+        GROUP BY `__trickle_k0`
+        HAVING sum(__trickle_n) <> 0)
+      WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0 OR __trickle_a0 < 0 OR __trickle_c1 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))) AS __trickle_q(`g`, `m`, `c`, __trickle_weight);
 -- expect part_after_1, a view: a part after
 SELECT *
 FROM (
@@ -337,11 +333,9 @@ WHERE (b.k IN (
 
 -- title: in a correlated subquery
 -- changed: a, b
-SELECT b.k, b.w FROM b WHERE b.k > (SELECT avg(a.v) FROM a WHERE a.k = b.k);
+SELECT b.k, b.w, (SELECT avg(a.v) FROM a WHERE a.k = b.k) AS m FROM b;
 -- expect change
-SELECT b.k, b.w, __trickle_weight AS __trickle_weight
-FROM b_changes AS b
-WHERE (b.k > (
+SELECT b.k, b.w, (
   SELECT CASE WHEN coalesce(sum(abs(CAST(a.v AS DOUBLE))), 0) < 9007199254740992 THEN avg(a.v) ELSE CAST(raise_error('avg() of int numbers that are 2^53 or more in all') AS DOUBLE) END AS `avg(a.v)`
   FROM (
     SELECT *
@@ -349,11 +343,10 @@ WHERE (b.k > (
     WHERE `k` IN (
       SELECT `k`
       FROM b_changes)) AS a
-  WHERE a.k = b.k))
+  WHERE a.k = b.k) AS m, __trickle_weight AS __trickle_weight
+FROM b_changes AS b
 UNION ALL
-SELECT b.k, b.w, CAST(1 AS BIGINT) AS __trickle_weight
-FROM b_before AS b
-WHERE (b.k > (
+SELECT b.k, b.w, (
   SELECT CASE WHEN coalesce(sum(abs(CAST(a.v AS DOUBLE))), 0) < 9007199254740992 THEN avg(a.v) ELSE CAST(raise_error('avg() of int numbers that are 2^53 or more in all') AS DOUBLE) END AS `avg(a.v)`
   FROM (
     SELECT *
@@ -361,14 +354,14 @@ WHERE (b.k > (
     WHERE `k` IN (
       SELECT `k`
       FROM a_changes)) AS a
-  WHERE a.k = b.k)) AND ((EXISTS (
+  WHERE a.k = b.k) AS m, CAST(1 AS BIGINT) AS __trickle_weight
+FROM b_before AS b
+WHERE ((EXISTS (
   SELECT 1
   FROM a_changes AS a
   WHERE (a.k = b.k))))
 UNION ALL
-SELECT b.k, b.w, CAST(-1 AS BIGINT) AS __trickle_weight
-FROM b_before AS b
-WHERE (b.k > (
+SELECT b.k, b.w, (
   SELECT CASE WHEN coalesce(sum(abs(CAST(a.v AS DOUBLE))), 0) < 9007199254740992 THEN avg(a.v) ELSE CAST(raise_error('avg() of int numbers that are 2^53 or more in all') AS DOUBLE) END AS `avg(a.v)`
   FROM (
     SELECT *
@@ -376,7 +369,9 @@ WHERE (b.k > (
     WHERE `k` IN (
       SELECT `k`
       FROM a_changes)) AS a
-  WHERE a.k = b.k)) AND ((EXISTS (
+  WHERE a.k = b.k) AS m, CAST(-1 AS BIGINT) AS __trickle_weight
+FROM b_before AS b
+WHERE ((EXISTS (
   SELECT 1
   FROM a_changes AS a
   WHERE (a.k = b.k))));
@@ -384,7 +379,7 @@ WHERE (b.k > (
 -- title: in a correlated subquery, with state
 -- changed: a, b
 -- state: kept
-SELECT b.k, b.w FROM b WHERE b.k > (SELECT avg(a.v) FROM a WHERE a.k = b.k);
+SELECT b.k, (SELECT 2 * avg(a.v) FROM a WHERE a.k = b.k) AS m FROM b;
 -- expect state_1, kept of a part
 SELECT a.k AS `__trickle_k0`, count(*) AS __trickle_n, count(a.v) AS __trickle_c0, CAST(coalesce(sum(CAST((a.v) AS DECIMAL(20,0))), 0) AS DECIMAL(38,0)) AS __trickle_s0, CAST(coalesce(sum(abs(CAST((a.v) AS DECIMAL(20,0)))), 0) AS DECIMAL(38,0)) AS __trickle_a0
 FROM a_after AS a
@@ -395,55 +390,50 @@ FROM (
   SELECT a.k AS `__trickle_k0`, a.v AS __trickle_x0, __trickle_weight AS __trickle_w
   FROM a_changes AS a)
 GROUP BY `__trickle_k0`;
--- expect answers_1, computed once: the keys with another answer
-SELECT *
-FROM (
-  SELECT `__trickle_k0`, __trickle_before, CASE WHEN __trickle_c0 > 0 THEN IF(__trickle_a0 < 9007199254740992, CAST(__trickle_s0 AS DOUBLE) / CAST(__trickle_c0 AS DOUBLE), raise_error('Kept lines: an average of more than 2^53 in all')) END AS __trickle_after
-  FROM (
-    SELECT `__trickle_k0`, __trickle_before, __trickle_n_after AS __trickle_n, __trickle_c0_after AS __trickle_c0, __trickle_s0_after AS __trickle_s0, __trickle_a0_after AS __trickle_a0
-    FROM (
-      SELECT `__trickle_k0`, CASE WHEN __trickle_c0 > 0 THEN IF(__trickle_a0 < 9007199254740992, CAST(__trickle_s0 AS DOUBLE) / CAST(__trickle_c0 AS DOUBLE), raise_error('Kept lines: an average of more than 2^53 in all')) END AS __trickle_before, __trickle_n_after, __trickle_c0_after, __trickle_s0_after, __trickle_a0_after
-      FROM (
-        SELECT `__trickle_k0`, coalesce(sum(CASE WHEN __trickle_old THEN __trickle_n END), 0) AS __trickle_n, coalesce(sum(__trickle_n), 0) AS __trickle_n_after, coalesce(sum(CASE WHEN __trickle_old THEN __trickle_c0 END), 0) AS __trickle_c0, coalesce(sum(__trickle_c0), 0) AS __trickle_c0_after, sum(CASE WHEN __trickle_old THEN __trickle_s0 END) AS __trickle_s0, sum(__trickle_s0) AS __trickle_s0_after, sum(CASE WHEN __trickle_old THEN __trickle_a0 END) AS __trickle_a0, sum(__trickle_a0) AS __trickle_a0_after
-        FROM (
-          SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0, __trickle_a0, true AS __trickle_old
-          FROM (
-            SELECT *
-            FROM `state_1` AS l
-            WHERE EXISTS (
-              SELECT 1
-              FROM gains_1 AS d
-              WHERE d.`__trickle_k0` <=> l.`__trickle_k0`))
-          UNION ALL
-          SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0, __trickle_a0, false AS __trickle_old
-          FROM (
-            SELECT *
-            FROM gains_1))
-        GROUP BY `__trickle_k0`))))
-WHERE NOT (__trickle_before <=> __trickle_after);
 -- expect change
-SELECT b.k, b.w, __trickle_weight AS __trickle_weight
-FROM b_changes AS b
-WHERE (b.k > (
-  SELECT CASE WHEN __trickle_c0 > 0 THEN IF(__trickle_a0 < 9007199254740992, CAST(__trickle_s0 AS DOUBLE) / CAST(__trickle_c0 AS DOUBLE), raise_error('Kept lines: an average of more than 2^53 in all')) END
+SELECT b.k, (
+  SELECT 2 * CASE WHEN __trickle_c0 > 0 THEN IF(__trickle_a0 < 9007199254740992, CAST(__trickle_s0 AS DOUBLE) / CAST(__trickle_c0 AS DOUBLE), raise_error('Kept lines: an average of more than 2^53 in all')) END
   FROM (
     SELECT coalesce(sum(__trickle_n), 0) AS __trickle_n, coalesce(sum(__trickle_c0), 0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0, sum(__trickle_a0) AS __trickle_a0
     FROM (
-      SELECT *
-      FROM (
-        SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0, __trickle_a0
-        FROM `state_1`
-        UNION ALL
-        SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0, __trickle_a0
-        FROM gains_1)
-      WHERE `__trickle_k0` IN (
-        SELECT `k`
-        FROM b_changes))
-    WHERE `__trickle_k0` = b.k)))
+      SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0, __trickle_a0
+      FROM `state_1`
+      UNION ALL
+      SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0, __trickle_a0
+      FROM gains_1)
+    WHERE `__trickle_k0` = b.k)) AS m, __trickle_weight AS __trickle_weight
+FROM b_changes AS b
 UNION ALL
-SELECT b.k, b.w, CAST(IF(b.k > __trickle_answers.__trickle_after, 1, 0) - IF(b.k > __trickle_answers.__trickle_before, 1, 0) AS BIGINT) AS __trickle_weight
-FROM b_before AS b, answers_1 AS __trickle_answers
-WHERE (__trickle_answers.`__trickle_k0` = b.k) AND (IF(b.k > __trickle_answers.__trickle_after, 1, 0) <> IF(b.k > __trickle_answers.__trickle_before, 1, 0));
+SELECT b.k, (
+  SELECT 2 * CASE WHEN __trickle_c0 > 0 THEN IF(__trickle_a0 < 9007199254740992, CAST(__trickle_s0 AS DOUBLE) / CAST(__trickle_c0 AS DOUBLE), raise_error('Kept lines: an average of more than 2^53 in all')) END
+  FROM (
+    SELECT coalesce(sum(__trickle_n), 0) AS __trickle_n, coalesce(sum(__trickle_c0), 0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0, sum(__trickle_a0) AS __trickle_a0
+    FROM (
+      SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0, __trickle_a0
+      FROM `state_1`
+      UNION ALL
+      SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0, __trickle_a0
+      FROM gains_1)
+    WHERE `__trickle_k0` = b.k)) AS m, CAST(1 AS BIGINT) AS __trickle_weight
+FROM b_before AS b
+WHERE ((EXISTS (
+  SELECT 1
+  FROM gains_1
+  WHERE `__trickle_k0` = b.k)))
+UNION ALL
+SELECT b.k, (
+  SELECT 2 * CASE WHEN __trickle_c0 > 0 THEN IF(__trickle_a0 < 9007199254740992, CAST(__trickle_s0 AS DOUBLE) / CAST(__trickle_c0 AS DOUBLE), raise_error('Kept lines: an average of more than 2^53 in all')) END
+  FROM (
+    SELECT coalesce(sum(__trickle_n), 0) AS __trickle_n, coalesce(sum(__trickle_c0), 0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0, sum(__trickle_a0) AS __trickle_a0
+    FROM (
+      SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0, __trickle_a0
+      FROM `state_1`)
+    WHERE `__trickle_k0` = b.k)) AS m, CAST(-1 AS BIGINT) AS __trickle_weight
+FROM b_before AS b
+WHERE ((EXISTS (
+  SELECT 1
+  FROM gains_1
+  WHERE `__trickle_k0` = b.k)));
 
 -- title: over a window
 -- changed: a
