@@ -2953,7 +2953,7 @@ FROM (
 -- title: HAVING against another table, which alone changed
 -- changed: b
 -- state: kept
-SELECT s, count(*) AS n FROM a GROUP BY s HAVING count(*) * 4 > (SELECT count(*) FROM b) OR count(v) = (SELECT max(k) FROM b);
+SELECT s, count(*) AS n FROM a GROUP BY s HAVING count(*) * 5 > (SELECT count(*) FROM b) OR count(v) = (SELECT max(k) FROM b);
 -- expect state, kept beside the table
 SELECT s AS `__trickle_k0`, count(*) AS __trickle_n, count(1) AS __trickle_c0, count(v) AS __trickle_c1
 FROM a_after AS a
@@ -3162,11 +3162,11 @@ FROM (
       FROM state))
   GROUP BY `__trickle_k0`
   HAVING sum(__trickle_n) <> 0)
-WHERE coalesce(__trickle_n * 4 > (
+WHERE coalesce(__trickle_n * 5 > (
   SELECT *
   FROM part_after_1) OR __trickle_c1 = (
   SELECT *
-  FROM part_after_2), false) <> coalesce(__trickle_n * 4 > (
+  FROM part_after_2), false) <> coalesce(__trickle_n * 5 > (
   SELECT *
   FROM part_before_1) OR __trickle_c1 = (
   SELECT *
@@ -3192,7 +3192,7 @@ FROM (
             WHERE d.`__trickle_k0` <=> l.`__trickle_k0`)))
       GROUP BY `__trickle_k0`
       HAVING sum(__trickle_n) <> 0)
-    WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0 OR __trickle_c1 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true) AND (__trickle_n * 4 > (
+    WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0 OR __trickle_c1 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true) AND (__trickle_n * 5 > (
       SELECT *
       FROM part_after_1) OR __trickle_c1 = (
       SELECT *
