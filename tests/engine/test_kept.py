@@ -230,6 +230,16 @@ INSIDE = {
         "WHERE k IN (SELECT k FROM rows GROUP BY k HAVING sum(v) > 0) GROUP BY g",
         {-1, 1},
     ),
+    "distinct": ("SELECT g, count(DISTINCT k) AS n, max(v) - min(v) AS spread FROM rows GROUP BY g", {-1}),
+    "large": (
+        "SELECT k, sum(v) AS s FROM rows GROUP BY k HAVING sum(v) > (SELECT sum(v) / 20 FROM rows)",
+        {-1, 1},
+    ),
+    "lowest": (
+        "SELECT r.k, r.v FROM rows AS r JOIN (SELECT g, min(k) AS k FROM rows GROUP BY g) AS q ON r.k = q.k",
+        {1},
+    ),
+    "above": ("SELECT k, v FROM rows WHERE v > (SELECT avg(v) FROM rows) AND g IS NOT NULL", {1}),
 }
 
 
@@ -285,6 +295,18 @@ def test_state_of_a_part_that_would_be_as_large_as_its_inputs_is_not_kept(inside
         verified(inside)
         assert states(inside, "of_groups") == {-1}
         inside.delete("rows", "k < 10")
+
+
+def test_state_of_values_that_would_be_as_large_as_its_inputs_is_not_kept(inside: World, tuned: Tuned) -> None:
+    tuned(aux_state_share=0.0)
+    query, _ = INSIDE["distinct"]
+    inside.define({"distinct": query}, distinct={"refresh_mode": "DIFFERENTIAL"})
+    inside.tick()
+    for number in range(2):
+        assert states(inside, "distinct") == set()
+        inside.delete("rows", f"k < {5 + number}")
+        assert inside.tick()["distinct"].mode is Mode.DIFFERENTIAL
+        verified(inside)
 
 
 def test_state_stands_for_one_query_over_one_snapshot_of_each_input() -> None:

@@ -54,6 +54,7 @@ UNMOVED = {
     "not in behind between",
     "not in, only a changed",
     "not in, only b changed",
+    "top of rows that did not change",
     "union",
     "union of types",
     "values",

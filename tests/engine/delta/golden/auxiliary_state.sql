@@ -2859,7 +2859,7 @@ FROM (
 -- title: HAVING against another table, which alone changed
 -- changed: b
 -- state: kept
-SELECT s, count(*) AS n FROM a GROUP BY s HAVING count(*) > (SELECT count(*) FROM b) OR count(v) = (SELECT max(k) FROM b);
+SELECT s, count(*) AS n FROM a GROUP BY s HAVING count(*) * 5 > (SELECT count(*) FROM b) OR count(v) = (SELECT max(k) FROM b);
 -- expect state, kept beside the table
 SELECT s AS `__trickle_k0`, count(*) AS __trickle_n, count(1) AS __trickle_c0, count(v) AS __trickle_c1
 FROM a_after AS a
@@ -3068,11 +3068,11 @@ FROM (
       FROM state))
   GROUP BY `__trickle_k0`
   HAVING sum(__trickle_n) <> 0)
-WHERE coalesce(__trickle_n > (
+WHERE coalesce(__trickle_n * 5 > (
   SELECT *
   FROM part_after_1) OR __trickle_c1 = (
   SELECT *
-  FROM part_after_2), false) <> coalesce(__trickle_n > (
+  FROM part_after_2), false) <> coalesce(__trickle_n * 5 > (
   SELECT *
   FROM part_before_1) OR __trickle_c1 = (
   SELECT *
@@ -3098,7 +3098,7 @@ FROM (
             WHERE d.`__trickle_k0` <=> l.`__trickle_k0`)))
       GROUP BY `__trickle_k0`
       HAVING sum(__trickle_n) <> 0)
-    WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0 OR __trickle_c1 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true) AND (__trickle_n > (
+    WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0 OR __trickle_c1 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true) AND (__trickle_n * 5 > (
       SELECT *
       FROM part_after_1) OR __trickle_c1 = (
       SELECT *
@@ -3116,7 +3116,7 @@ FROM (
 -- title: HAVING against a total, keys that are not shown
 -- changed: a, b
 -- state: kept
-SELECT count(*) AS n, max(k) AS m FROM a GROUP BY s HAVING count(*) * 2 > (SELECT count(*) FROM b);
+SELECT count(*) AS n, max(k) AS m FROM a GROUP BY s HAVING count(*) * 4 > (SELECT count(*) FROM b);
 -- expect state, kept beside the table
 SELECT `__trickle_k0`, __trickle_x1, sum(__trickle_w) AS __trickle_n, sum(CASE WHEN __trickle_x0 IS NULL THEN 0L ELSE __trickle_w END) AS __trickle_c0
 FROM (
@@ -3235,9 +3235,9 @@ FROM (
       GROUP BY `__trickle_k0`, __trickle_x1
       HAVING sum(__trickle_n) <> 0)
     GROUP BY `__trickle_k0`)
-  WHERE coalesce(__trickle_n * 2 > (
+  WHERE coalesce(__trickle_n * 4 > (
     SELECT *
-    FROM part_after_1), false) <> coalesce(__trickle_n * 2 > (
+    FROM part_after_1), false) <> coalesce(__trickle_n * 4 > (
     SELECT *
     FROM part_before_1), false)
   UNION ALL
@@ -3270,7 +3270,7 @@ FROM (
         GROUP BY `__trickle_k0`, __trickle_x1
         HAVING sum(__trickle_n) <> 0)
       GROUP BY `__trickle_k0`)
-    WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true) AND (__trickle_n * 2 > (
+    WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true) AND (__trickle_n * 4 > (
       SELECT *
       FROM part_after_1))))
 UNION ALL
@@ -3297,7 +3297,7 @@ FROM (
         GROUP BY `__trickle_k0`, __trickle_x1
         HAVING sum(__trickle_n) <> 0)
       GROUP BY `__trickle_k0`)
-    WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true) AND (__trickle_n * 2 > (
+    WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true) AND (__trickle_n * 4 > (
       SELECT *
       FROM part_before_1))));
 

@@ -3084,23 +3084,23 @@ FROM a_before AS a JOIN part_changes_2 AS q ON a.k = q.k;
 -- title: rows above a threshold with state
 -- changed: a, t
 -- state: kept
-SELECT k, v FROM a WHERE (v > (SELECT sum(i) FROM t WHERE i > 0) OR k IS NULL) AND v <> (SELECT count(*) FROM t) AND s IS NOT NULL;
+SELECT k, v FROM a WHERE (v * 2 < (SELECT count(*) FROM t WHERE i > 0) OR k IS NULL) AND v * 7 <> (SELECT count(*) FROM t);
 -- expect state_1, kept of a part
-SELECT count(*) AS __trickle_n, count(i) AS __trickle_c0, CAST(coalesce(sum(CAST((i) AS DECIMAL(20,0))), 0) AS DECIMAL(38,0)) AS __trickle_s0
+SELECT count(*) AS __trickle_n, count(1) AS __trickle_c0
 FROM t_after AS t
 WHERE (i > 0);
 -- expect state_2, kept of a part
 SELECT count(*) AS __trickle_n, count(1) AS __trickle_c0
 FROM t_after AS t;
 -- expect gains_1, computed once: what the changed rows add to each group
-SELECT sum(__trickle_w) AS __trickle_n, sum(CASE WHEN __trickle_x0 IS NULL THEN 0L ELSE __trickle_w END) AS __trickle_c0, CAST(coalesce(sum(CAST(__trickle_x0 AS DECIMAL(20,0)) * CAST(__trickle_w AS DECIMAL(10,0))), 0) AS DECIMAL(38,0)) AS __trickle_s0
+SELECT sum(__trickle_w) AS __trickle_n, sum(CASE WHEN __trickle_x0 IS NULL THEN 0L ELSE __trickle_w END) AS __trickle_c0
 FROM (
-  SELECT i AS __trickle_x0, __trickle_weight AS __trickle_w
+  SELECT 1 AS __trickle_x0, __trickle_weight AS __trickle_w
   FROM t_changes AS t
   WHERE (i > 0))
 HAVING count(*) > 0;
 -- expect part_changes_1, computed once: the change of a part
-SELECT `sum(i)`, CAST(sum(__trickle_weight) AS BIGINT) AS __trickle_weight
+SELECT `count_star()`, CAST(sum(__trickle_weight) AS BIGINT) AS __trickle_weight
 FROM (
   SELECT *
   FROM (
@@ -3108,13 +3108,13 @@ FROM (
     FROM (
       SELECT __trickle_i0 AS `__trickle_i0`
       FROM (
-        SELECT CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS bigint) END AS __trickle_i0
+        SELECT __trickle_n AS __trickle_i0
         FROM (
-          SELECT sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0
+          SELECT sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
           FROM (
-            SELECT __trickle_n, __trickle_c0, __trickle_s0
+            SELECT __trickle_n, __trickle_c0
             FROM (
-              SELECT __trickle_n, __trickle_c0, __trickle_s0
+              SELECT __trickle_n, __trickle_c0
               FROM (
                 SELECT *
                 FROM `state_1` AS l
@@ -3123,7 +3123,7 @@ FROM (
                   FROM gains_1 AS d
                   WHERE true))
               UNION ALL
-              SELECT __trickle_n, __trickle_c0, __trickle_s0
+              SELECT __trickle_n, __trickle_c0
               FROM gains_1)))
         WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
     UNION ALL
@@ -3131,11 +3131,11 @@ FROM (
     FROM (
       SELECT __trickle_i0 AS `__trickle_i0`
       FROM (
-        SELECT CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS bigint) END AS __trickle_i0
+        SELECT __trickle_n AS __trickle_i0
         FROM (
-          SELECT sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0
+          SELECT sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
           FROM (
-            SELECT __trickle_n, __trickle_c0, __trickle_s0
+            SELECT __trickle_n, __trickle_c0
             FROM (
               SELECT *
               FROM `state_1` AS l
@@ -3143,40 +3143,40 @@ FROM (
                 SELECT 1
                 FROM gains_1 AS d
                 WHERE true))))
-        WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))) AS __trickle_q(`sum(i)`, __trickle_weight))
-GROUP BY `sum(i)`
+        WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))) AS __trickle_q(`count_star()`, __trickle_weight))
+GROUP BY `count_star()`
 HAVING sum(__trickle_weight) <> 0;
 -- expect part_after_1, a view: a part after
 SELECT *
 FROM (
   SELECT __trickle_i0 AS `__trickle_i0`
   FROM (
-    SELECT CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS bigint) END AS __trickle_i0
+    SELECT __trickle_n AS __trickle_i0
     FROM (
-      SELECT sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0
+      SELECT sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
       FROM (
-        SELECT __trickle_n, __trickle_c0, __trickle_s0
+        SELECT __trickle_n, __trickle_c0
         FROM (
-          SELECT __trickle_n, __trickle_c0, __trickle_s0
+          SELECT __trickle_n, __trickle_c0
           FROM `state_1`
           UNION ALL
-          SELECT __trickle_n, __trickle_c0, __trickle_s0
+          SELECT __trickle_n, __trickle_c0
           FROM gains_1)))
-    WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true))) AS __trickle_q(`sum(i)`);
+    WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true))) AS __trickle_q(`count_star()`);
 -- expect part_before_1, a view: a part before
 SELECT *
 FROM (
   SELECT __trickle_i0 AS `__trickle_i0`
   FROM (
-    SELECT CASE WHEN __trickle_c0 > 0 THEN CAST(__trickle_s0 AS bigint) END AS __trickle_i0
+    SELECT __trickle_n AS __trickle_i0
     FROM (
-      SELECT sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0
+      SELECT sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0
       FROM (
-        SELECT __trickle_n, __trickle_c0, __trickle_s0
+        SELECT __trickle_n, __trickle_c0
         FROM (
           SELECT *
           FROM `state_1`)))
-    WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true))) AS __trickle_q(`sum(i)`);
+    WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true))) AS __trickle_q(`count_star()`);
 -- expect gains_2, computed once: what the changed rows add to each group
 SELECT sum(__trickle_w) AS __trickle_n, sum(CASE WHEN __trickle_x0 IS NULL THEN 0L ELSE __trickle_w END) AS __trickle_c0
 FROM (
@@ -3264,40 +3264,40 @@ FROM (
 -- expect change
 SELECT k, v, __trickle_weight AS __trickle_weight
 FROM a_changes AS a
-WHERE ((v > (
+WHERE ((v * 2 < (
   SELECT *
-  FROM part_after_1) OR k IS NULL) AND v <> (
+  FROM part_after_1) OR k IS NULL) AND v * 7 <> (
   SELECT *
-  FROM part_after_2) AND s IS NOT NULL)
+  FROM part_after_2))
 UNION ALL
 SELECT k, v, CAST(1 AS BIGINT) AS __trickle_weight
 FROM a_before AS a
-WHERE ((v > (
+WHERE ((v * 2 < (
   SELECT *
-  FROM part_after_1) OR k IS NULL) AND v <> (
+  FROM part_after_1) OR k IS NULL) AND v * 7 <> (
   SELECT *
-  FROM part_after_2) AND s IS NOT NULL) AND ((NOT (((v > (
+  FROM part_after_2)) AND ((NOT (((v * 2 < (
   SELECT *
-  FROM part_before_1) OR k IS NULL)) <=> ((v > (
+  FROM part_before_1) OR k IS NULL)) <=> ((v * 2 < (
   SELECT *
-  FROM part_after_1) OR k IS NULL)))) OR (NOT ((v <> (
+  FROM part_after_1) OR k IS NULL)))) OR (NOT ((v * 7 <> (
   SELECT *
-  FROM part_before_2)) <=> (v <> (
+  FROM part_before_2)) <=> (v * 7 <> (
   SELECT *
   FROM part_after_2)))))
 UNION ALL
 SELECT k, v, CAST(-1 AS BIGINT) AS __trickle_weight
 FROM a_before AS a
-WHERE ((v > (
+WHERE ((v * 2 < (
   SELECT *
-  FROM part_before_1) OR k IS NULL) AND v <> (
+  FROM part_before_1) OR k IS NULL) AND v * 7 <> (
   SELECT *
-  FROM part_before_2) AND s IS NOT NULL) AND ((NOT (((v > (
+  FROM part_before_2)) AND ((NOT (((v * 2 < (
   SELECT *
-  FROM part_before_1) OR k IS NULL)) <=> ((v > (
+  FROM part_before_1) OR k IS NULL)) <=> ((v * 2 < (
   SELECT *
-  FROM part_after_1) OR k IS NULL)))) OR (NOT ((v <> (
+  FROM part_after_1) OR k IS NULL)))) OR (NOT ((v * 7 <> (
   SELECT *
-  FROM part_before_2)) <=> (v <> (
+  FROM part_before_2)) <=> (v * 7 <> (
   SELECT *
   FROM part_after_2)))));
