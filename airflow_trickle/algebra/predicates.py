@@ -9,6 +9,7 @@ from sqlglot import exp
 from airflow_trickle.algebra import nodes
 from airflow_trickle.algebra.building import Builder, Scope, offset_of
 from airflow_trickle.algebra.nodes import JoinKind, LookupKind, Node
+from airflow_trickle.algebra.one_row import is_one_or_more
 from airflow_trickle.algebra.scalars import LIFTED, Scalar
 
 _KINDS: dict[type[exp.Expr], LookupKind] = {
@@ -134,14 +135,9 @@ def _semi_join(builder: Builder, tree: Node, part: exp.Expr, scope: Scope) -> No
 def _existing(builder: Builder, exists: exp.Expr, scope: Scope) -> Node:
     """The query of EXISTS; a LIMIT there changes nothing about whether there is a row, unless it is 0."""
     tree = builder.query(exists.this, scope)
-    while isinstance(tree, nodes.TopK) and tree.skip is None and tree.limit is not None and _is_one_or_more(tree.limit):
+    while isinstance(tree, nodes.TopK) and tree.skip is None and tree.limit is not None and is_one_or_more(tree.limit):
         tree = tree.input
     return tree
-
-
-def _is_one_or_more(limit: Scalar) -> bool:
-    literal = limit.expression
-    return isinstance(literal, exp.Literal) and literal.name.isdecimal() and int(literal.name) >= 1
 
 
 def _is_positive(one: exp.Expr, condition: exp.Expr) -> bool:

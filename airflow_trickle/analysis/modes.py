@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from airflow_trickle.algebra import nodes
 from airflow_trickle.algebra.nodes import Node
+from airflow_trickle.algebra.one_row import is_idle
 from airflow_trickle.algebra.references import ParsedQuery
 from airflow_trickle.algebra.survey import Doubt
 from airflow_trickle.analysis.monotonicity import self_reference
@@ -111,7 +112,7 @@ def obstacle_of(node: Node) -> str | None:
     """Why one operator can only be recomputed in full; None if it can be refreshed from changes."""
     if isinstance(node, nodes.Opaque):
         return node.why
-    if isinstance(node, nodes.TopK) and not node.order:
+    if isinstance(node, nodes.TopK) and not node.order and not is_idle(node):
         clause = "LIMIT" if node.limit is not None else "OFFSET"
         return f"{clause} without ORDER BY takes any rows, others on every run"
     if isinstance(node, nodes.Recursion):

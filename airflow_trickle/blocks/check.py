@@ -9,6 +9,7 @@ from sqlglot import exp
 
 from airflow_trickle.algebra.parsing import Statement, parse_statement
 from airflow_trickle.algebra.syntax import QueryProblem
+from airflow_trickle.blocks.one_row import without_idle_limits
 from airflow_trickle.blocks.parse import Blocks, take_apart
 from airflow_trickle.blocks.shapes import Body, Derived, NotInBlocks, Query, Select, SetOperation, Span, TableName
 
@@ -38,7 +39,7 @@ def checked(statement: Statement, *, recursion: bool = False) -> tuple[Blocks, Q
     theirs = Counter(_of_tree(select) for select in statement.tree.find_all(exp.Select) if not _is_made_up(select))
     if ours != theirs:
         raise NotInBlocks("the query could not be taken apart with certainty")
-    return blocks, query
+    return blocks, without_idle_limits(blocks, query)
 
 
 def selects(blocks: Blocks, query: Query) -> Iterator[Select]:

@@ -230,6 +230,44 @@ def test_one_operator_is_asked_alone():
     assert obstacle_of(parse_query("SELECT x FROM a").tree) is None
 
 
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT count(*) AS n FROM a LIMIT 100",
+        "SELECT count(*) AS n FROM a HAVING count(*) > 1 LIMIT 1",
+        "SELECT DISTINCT sum(x) AS s FROM a LIMIT 1",
+        "SELECT p.n, q.m FROM (SELECT count(*) AS n FROM a) AS p, (SELECT max(x) AS m FROM b) AS q LIMIT 5",
+        "SELECT p.n FROM (SELECT count(*) AS n FROM a LIMIT 3) AS p",
+        "WITH c AS (SELECT max(x) AS x FROM a LIMIT 1) SELECT b.x FROM b JOIN c ON b.x = c.x",
+    ],
+)
+def test_a_limit_of_one_row_takes_nothing_away(query: str) -> None:
+    assert obstacles_of_query(parse_query(query)) == ()
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT count(*) AS n FROM a LIMIT 0",
+        "SELECT count(*) AS n FROM a LIMIT 1 OFFSET 1",
+        "SELECT count(*) AS n FROM a GROUP BY x LIMIT 1",
+        "SELECT count(*) AS n FROM a GROUP BY ROLLUP (x) LIMIT 1",
+        "SELECT count(*) OVER () AS n FROM a LIMIT 1",
+        "SELECT explode(collect_list(x)) AS x FROM a LIMIT 1",
+        "SELECT x LIKE ANY ('a%', 'b%') AS b FROM a LIMIT 1",
+        "SELECT p.n FROM (SELECT count(*) AS n FROM a) AS p LEFT JOIN b ON b.x = p.n LIMIT 1",
+        "SELECT p.n FROM (SELECT count(*) AS n FROM a) AS p, b LIMIT 1",
+        "SELECT p.n FROM (SELECT count(*) AS n FROM a) AS p LATERAL VIEW explode(array(1, 2)) AS e LIMIT 1",
+        "(SELECT count(*) AS n FROM a UNION ALL SELECT 1) LIMIT 1",
+        "SELECT x.e FROM (SELECT explode(array(min(x), max(x))) AS e FROM a LIMIT 1) AS x",
+        "SELECT x.b FROM (SELECT x LIKE ANY ('a%') AS b FROM a LIMIT 1) AS x",
+        "SELECT p.n FROM (SELECT count(*) AS n FROM a LIMIT 0) AS p",
+    ],
+)
+def test_a_limit_of_several_rows_is_an_obstacle(query: str) -> None:
+    assert [one.why.partition(" ")[0] for one in obstacles_of_query(parse_query(query))] != []
+
+
 RAND = Obstacle(7, f"rand() {CHANCE}")
 
 

@@ -1684,3 +1684,166 @@ FROM (
     FROM keys_1
     WHERE `__trickle_k0` <=> (s)))
   GROUP BY s);
+
+-- title: LIMIT of one row of aggregates takes nothing away
+-- changed: a
+-- state: kept
+SELECT count(*) AS n, sum(v) AS s FROM a LIMIT 100;
+-- expect state, kept beside the table
+SELECT count(*) AS __trickle_n, count(1) AS __trickle_c0, count(v) AS __trickle_c1, CAST(coalesce(sum(CAST((v) AS DECIMAL(20,0))), 0) AS DECIMAL(38,0)) AS __trickle_s1
+FROM a_after AS a;
+-- expect gains_2, computed once: what the changed rows add to each group
+SELECT sum(__trickle_w) AS __trickle_n, sum(CASE WHEN __trickle_x0 IS NULL THEN 0L ELSE __trickle_w END) AS __trickle_c0, sum(CASE WHEN __trickle_x1 IS NULL THEN 0L ELSE __trickle_w END) AS __trickle_c1, CAST(coalesce(sum(CAST(__trickle_x1 AS DECIMAL(20,0)) * CAST(__trickle_w AS DECIMAL(10,0))), 0) AS DECIMAL(38,0)) AS __trickle_s1
+FROM (
+  SELECT 1 AS __trickle_x0, v AS __trickle_x1, __trickle_weight AS __trickle_w
+  FROM a_changes AS a)
+HAVING count(*) > 0;
+-- expect change
+SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT __trickle_i0 AS n, __trickle_i1 AS s
+  FROM (
+    SELECT __trickle_n AS __trickle_i0, CASE WHEN __trickle_c1 > 0 THEN CAST(__trickle_s1 AS bigint) END AS __trickle_i1
+    FROM (
+      SELECT sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_c1) AS __trickle_c1, sum(__trickle_s1) AS __trickle_s1
+      FROM (
+        SELECT __trickle_n, __trickle_c0, __trickle_c1, __trickle_s1
+        FROM (
+          SELECT __trickle_n, __trickle_c0, __trickle_c1, __trickle_s1
+          FROM (
+            SELECT *
+            FROM state AS l
+            WHERE EXISTS (
+              SELECT 1
+              FROM gains_2 AS d
+              WHERE true))
+          UNION ALL
+          SELECT __trickle_n, __trickle_c0, __trickle_c1, __trickle_s1
+          FROM gains_2)))
+    WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0 OR __trickle_c1 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
+UNION ALL
+SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT *
+  FROM published AS __trickle_p
+  WHERE EXISTS (
+    SELECT 1
+    FROM gains_2
+    WHERE true));
+
+-- title: ORDER BY and LIMIT of one row of aggregates, with HAVING
+-- changed: a, b
+SELECT count(*) AS n FROM a JOIN b ON a.k = b.k HAVING count(*) > 1 ORDER BY count(*) LIMIT 1;
+-- expect any_change_1, computed once: whether any row changed
+SELECT *
+FROM (
+  SELECT 1 AS one
+  FROM a_changes AS a JOIN b_after AS b ON a.k = b.k
+  UNION ALL
+  SELECT 1 AS one
+  FROM a_before AS a JOIN b_changes AS b ON a.k = b.k)
+LIMIT 1;
+-- expect change
+SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT count(*) AS n
+  FROM a_after AS a JOIN b_after AS b ON a.k = b.k
+  HAVING count(*) > 1)
+UNION ALL
+SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT *
+  FROM published AS __trickle_p
+  WHERE true);
+
+-- title: LIMIT of one row of aggregates in derived tables and in WITH
+-- changed: a
+WITH most AS (SELECT max(v) AS v FROM a LIMIT 1)
+SELECT x.n, y.s, most.v FROM (SELECT count(*) AS n FROM a LIMIT 5) AS x, (SELECT sum(v) AS s FROM a) AS y, most LIMIT 10;
+-- expect most_after, a view: most after
+SELECT max(v) AS v
+FROM a_after AS a
+LIMIT 1;
+-- expect any_change_1, computed once: whether any row changed
+SELECT *
+FROM (
+  SELECT 1 AS one
+  FROM a_changes AS a)
+LIMIT 1;
+-- expect most_changes, computed once: the change of most
+SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT max(v) AS v
+  FROM a_after AS a)
+UNION ALL
+SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT max(v) AS v
+  FROM a_before AS a);
+-- expect most_before, a view: most before
+SELECT max(v) AS v
+FROM a_before AS a
+LIMIT 1;
+-- expect change
+SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT x.n, y.s, most.v
+  FROM (
+    SELECT count(*) AS n
+    FROM a_after AS a
+    LIMIT 5) AS x, (
+    SELECT sum(v) AS s
+    FROM a_after AS a) AS y, most_after AS most
+  LIMIT 10)
+UNION ALL
+SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT *
+  FROM published AS __trickle_p
+  WHERE true);
+
+-- title: LIMIT of rows that are joined from one row each
+-- changed: a, b
+SELECT x.n, y.m FROM (SELECT count(*) AS n FROM a) AS x, (SELECT max(k) AS m FROM b) AS y LIMIT 10;
+-- expect any_change_1, computed once: whether any row changed
+SELECT *
+FROM (
+  SELECT 1 AS one
+  FROM a_changes AS a)
+LIMIT 1;
+-- expect derived_changes_1, computed once: the change of a derived table
+SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT count(*) AS n
+  FROM a_after AS a)
+UNION ALL
+SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT count(*) AS n
+  FROM a_before AS a);
+-- expect any_change_2, computed once: whether any row changed
+SELECT *
+FROM (
+  SELECT 1 AS one
+  FROM b_changes AS b)
+LIMIT 1;
+-- expect derived_changes_2, computed once: the change of a derived table
+SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT max(k) AS m
+  FROM b_after AS b)
+UNION ALL
+SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+FROM (
+  SELECT max(k) AS m
+  FROM b_before AS b);
+-- expect change
+SELECT x.n, y.m, __trickle_weight AS __trickle_weight
+FROM derived_changes_1 AS x, (
+  SELECT max(k) AS m
+  FROM b_after AS b) AS y
+UNION ALL
+SELECT x.n, y.m, __trickle_weight AS __trickle_weight
+FROM (
+  SELECT count(*) AS n
+  FROM a_before AS a) AS x, derived_changes_2 AS y;

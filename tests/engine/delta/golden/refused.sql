@@ -69,3 +69,30 @@ SELECT k, v FROM (SELECT k, v, row_number() OVER (PARTITION BY k ORDER BY v) AS 
 -- changed: a
 SELECT x.m FROM (SELECT k, avg(sum(v)) OVER () AS m FROM a GROUP BY k) AS x;
 -- expect refused: avg() of floating-point numbers inside a query may come out otherwise each time
+
+-- title: LIMIT 0 of one row of aggregates, inside a query
+-- changed: a
+SELECT x.n FROM (SELECT count(*) AS n FROM a LIMIT 0) AS x;
+-- expect refused: LIMIT inside a query takes any of the rows that tie
+
+-- title: LIMIT of groups inside a query
+-- changed: a
+SELECT x.n FROM (SELECT count(*) AS n FROM a GROUP BY k LIMIT 3) AS x;
+-- expect refused: LIMIT inside a query takes any of the rows that tie
+
+-- title: LIMIT of rows made of one row of aggregates, inside a query
+-- changed: a
+-- engine: spark
+SELECT x.e FROM (SELECT explode(array(min(v), max(v))) AS e FROM a LIMIT 1) AS x;
+-- expect refused: LIMIT inside a query takes any of the rows that tie
+
+-- title: LIMIT behind a word that only looks like an aggregate
+-- changed: a
+-- engine: spark
+SELECT x.b FROM (SELECT s LIKE ANY ('a%', 'b%') AS b FROM a LIMIT 1) AS x;
+-- expect refused: LIMIT inside a query takes any of the rows that tie
+
+-- title: LIMIT of windows over all rows, inside a query
+-- changed: a
+SELECT x.n FROM (SELECT count(*) OVER () AS n FROM a LIMIT 1) AS x;
+-- expect refused: LIMIT inside a query takes any of the rows that tie
