@@ -48,6 +48,11 @@ class Tuning:
     arrow_compare_bytes: int = 32 * _MIB
     #: The same for these rows as Arrow holds them.
     arrow_compare_memory: int = 64 * _MIB
+    #: Rewritten files of an input of up to so many bytes are compared here, row by row, to find which rows came and
+    #: went. Few of the rows are held at a time.
+    arrow_net_bytes: int = 128 * _MIB
+    #: So many rows of them are compared at a time: their hash table then fits into a processor's cache.
+    arrow_net_rows: int = 8_192
     #: Up to here this process reads position delete files itself, which saves a Spark job.
     arrow_delete_files: int = 32
     arrow_delete_rows: int = 100_000

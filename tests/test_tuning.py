@@ -41,6 +41,8 @@ _CONSTANT = re.compile(r"_?[A-Z][A-Z0-9_]*")
         ("arrow_compare_rows", 200_000),
         ("arrow_compare_bytes", 32 * MIB),
         ("arrow_compare_memory", 64 * MIB),
+        ("arrow_net_bytes", 128 * MIB),
+        ("arrow_net_rows", 8_192),
         ("arrow_delete_files", 32),
         ("arrow_delete_rows", 100_000),
         ("small_file_bytes", 8 * MIB),

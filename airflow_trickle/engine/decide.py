@@ -12,7 +12,8 @@ from airflow_trickle.engine.published import Published, published_state
 from airflow_trickle.engine.rests import Rests, sees_the_pins
 from airflow_trickle.errors import ForeignTable, RefreshFailed
 from airflow_trickle.lakehouse.catalog import Lakehouse
-from airflow_trickle.lakehouse.changes import certainly_no_change, file_changes
+from airflow_trickle.lakehouse.changes import file_changes
+from airflow_trickle.lakehouse.net_change import same_rows
 from airflow_trickle.lakehouse.snapshots import Version, has_snapshot, schema_of
 from airflow_trickle.lakehouse.state import Frontier, TableStatus, read_status
 from airflow_trickle.plan.steps import InputKind, InputRef, TableStep
@@ -142,7 +143,7 @@ def _change_of(lake: Lakehouse, ref: InputRef, before: Version | None, after: Ve
     if before.schema_id != after.schema_id:
         return _Change(f"the columns of {ref.name} changed")
     changes = file_changes(table, before.snapshot_id, after.snapshot_id)
-    if certainly_no_change(table, changes, schema_of(table, after)):
+    if same_rows(table, changes, schema_of(table, after)):
         return None
     return _Change(f"{ref.name} changed", is_known=True)
 

@@ -10,13 +10,15 @@ from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 
 from airflow_trickle.engine.inputs import read_files, read_places
-from airflow_trickle.engine.zset import net, weigh
+from airflow_trickle.engine.zset import WEIGHT, net, weigh
 from airflow_trickle.lakehouse.changes import FileChanges
 from airflow_trickle.lakehouse.columns import readable
 from airflow_trickle.lakehouse.lost_rows import LostRows
+from airflow_trickle.lakehouse.net_change import NetChange
 from airflow_trickle.lakehouse.snapshots import name_of
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
 
@@ -41,6 +43,18 @@ def appended(spark: SparkSession, table: Table, changes: FileChanges, schema: Sc
     """The rows of the added files, each with weight 1."""
     names = _names(table, schema)
     return weigh(read_files(spark, table, schema, changes.added), 1, names)
+
+
+def net_rows(change: NetChange) -> pa.Table:
+    """A net change as rows with their weight; if rows only came, each as often as it came, as `appended` gives them."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    weights = change.weights
+    if not change.only_grew:
+        return change.rows.append_column(WEIGHT, weights)
+    copies = pc.list_parent_indices(pa.array([range(count) for count in weights.to_pylist()], pa.list_(pa.int64())))
+    return change.rows.take(copies).append_column(WEIGHT, pa.array([1] * len(copies), pa.int64()))
 
 
 def _names(table: Table, schema: Schema) -> list[str]:

@@ -15,6 +15,7 @@ from airflow_trickle.engine.failures import fails_inside_spark, fails_on_rows, f
 from airflow_trickle.engine.full import Difference, difference, netted, shaped
 from airflow_trickle.engine.kept import Kept, noted_of, report, superfluous, valid
 from airflow_trickle.engine.kept import written as kept_states
+from airflow_trickle.engine.net_inputs import with_net_changes, worth_netting
 from airflow_trickle.engine.outcome import Outcome, Unneeded
 from airflow_trickle.engine.phases import Phase
 from airflow_trickle.engine.record import Refresh, outcome_of, summary_of
@@ -207,7 +208,7 @@ def _from_changes(work: Work) -> tuple[_Way, _Found | None]:
     asked = step.requested_mode == Mode.DIFFERENTIAL.value
     with run.phases.phase(Phase.PIN):
         inputs = changed_inputs(run.lake, work.inputs, published.frontier)
-        choice = None if asked else _chosen(work, inputs)
+        inputs, choice = _chosen(work, inputs, asked=asked)
     why = choice.why if choice is not None and choice.full else None
     if why is None and not work.same_schema:
         why = "the columns of its result are others now"
@@ -257,10 +258,20 @@ def _beside_the_query(error: Exception) -> str | None:
     return None
 
 
-def _chosen(work: Work, inputs: dict[str, ChangedInput]) -> Choice:
-    past = read_history(work.run.lake, identifier=work.run.step.identifier, limit=LOOKED_AT)
-    workload = workload_of(inputs, work.run.step, _kept_before(work))
-    return choose(workload, [PastRefresh.of(row) for row in past])
+def _chosen(
+    work: Work, inputs: dict[str, ChangedInput], *, asked: bool
+) -> tuple[dict[str, ChangedInput], Choice | None]:
+    """What AUTO takes, or None if changes are asked for, and the inputs with what was read of their changes.
+
+    Rewritten files are netted first, unless that alone would take long against a full refresh.
+    """
+    if asked:
+        return with_net_changes(inputs), None
+    history = read_history(work.run.lake, identifier=work.run.step.identifier, limit=LOOKED_AT)
+    past, kept = [PastRefresh.of(row) for row in history], _kept_before(work)
+    choice = choose(workload_of(inputs, work.run.step, kept), past)
+    net = with_net_changes(inputs, worth_netting(choice))
+    return net, choice if net is inputs else choose(workload_of(net, work.run.step, kept), past)
 
 
 def _found(work: Work, inputs: dict[str, ChangedInput]) -> _Found:

@@ -11,7 +11,7 @@ from pyiceberg.schema import Schema
 from airflow_trickle.engine.delta.bench import SparkBench
 from airflow_trickle.engine.delta.context import Views
 from airflow_trickle.engine.delta.ranges import RangesOfFiles, ranges_of_files
-from airflow_trickle.engine.feed import appended, weighted_changes
+from airflow_trickle.engine.feed import appended, net_rows, weighted_changes
 from airflow_trickle.engine.full import Input, input_at
 from airflow_trickle.engine.inputs import read_files
 from airflow_trickle.identifiers import fold
@@ -20,6 +20,7 @@ from airflow_trickle.lakehouse.changes import FileChanges, file_changes
 from airflow_trickle.lakehouse.columns import readable, spark_schema
 from airflow_trickle.lakehouse.deletes import total_size
 from airflow_trickle.lakehouse.lost_rows import LostRows, split
+from airflow_trickle.lakehouse.net_change import NetChange
 from airflow_trickle.lakehouse.snapshots import schema_of
 from airflow_trickle.lakehouse.state import Frontier
 
@@ -29,31 +30,43 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ChangedInput:
-    """An input before and after, the files that came and went, and the rows that went from files that stay."""
+    """An input before and after, the files that came and went, and the rows that went from files that stay.
+
+    ``net`` is what all of that comes to, where this process has found it.
+    """
 
     before: Input
     after: Input
     changes: FileChanges
     lost: tuple[LostRows, ...] = ()
+    net: NetChange | None = None
 
     @property
     def nothing(self) -> bool:
         """Whether it is the same as before."""
+        if self.net is not None:
+            return not self.net.count
         return self.changes.nothing and not self.lost
 
     @property
     def only_grew(self) -> bool:
         """Whether rows came, and none went."""
+        if self.net is not None:
+            return self.net.only_grew
         return not self.changes.removed and not self.lost
 
     @property
     def rows(self) -> int:
-        """How many rows the change is made of, those included that cancel out."""
+        """How many rows the change is made of, those included that are not known to cancel out."""
+        if self.net is not None:
+            return self.net.count
         return self.changes.rows + sum(len(one.rows) for one in self.lost)
 
     @property
     def size(self) -> int:
         """How many bytes have to be read to know it."""
+        if self.net is not None:
+            return self.net.nbytes
         return self.changes.size + total_size(one.file for one in self.lost)
 
 
@@ -90,18 +103,22 @@ def present(spark: SparkSession, bench: SparkBench, source: Input, opened: Calla
 def states_of(spark: SparkSession, bench: SparkBench, one: ChangedInput, opened: Callable[[int], None]) -> Views:
     """An input before and after with its change; ``opened`` is told the bytes of files that Spark gets to read."""
     now = present(spark, bench, one.after, opened)
+    if one.net is not None:
+        opened(one.net.bytes_read)
     if one.nothing:
         return now
     schema = schema_of(one.after.table, one.after.version)
-    if not one.only_grew:
+    if one.net is not None:
+        change: str | None = bench.give(net_rows(one.net))
+    elif not one.only_grew:
         opened(one.size)
         # Files that were rewritten hold mostly rows that cancel out: computed once, not in every term.
         change = bench.keep_frame(weighted_changes(spark, one.after.table, one.changes, schema, one.lost))
-        if change is None:
-            return now
     else:
         change = bench.promise(lambda: _appended(spark, one, schema, opened), one.size)
         bench.know_ranges(change, ranges_of_files(schema, one.changes.added))
+    if change is None:
+        return now
 
     def read() -> DataFrame:
         opened(one.before.size)

@@ -8,7 +8,7 @@ from functools import cached_property
 from airflow_trickle.blocks.check import blocks_of
 from airflow_trickle.blocks.shapes import NotInBlocks
 from airflow_trickle.engine.choose import Workload, times_share
-from airflow_trickle.engine.delta.ranges import Ranges, ranges_of_files
+from airflow_trickle.engine.delta.ranges import Ranges, ranges_of_files, ranges_of_rows
 from airflow_trickle.engine.kept import Kept
 from airflow_trickle.engine.program_cost import ProgramCost, Relation, program_cost
 from airflow_trickle.engine.states import ChangedInput
@@ -68,7 +68,9 @@ class _ChangedRanges:
 
     @cached_property
     def changed(self) -> Mapping[str, Ranges]:
-        """The ranges of the changed files, by folded column."""
+        """The ranges of the changed rows, or of their files, by folded column."""
+        if self._one.net is not None:
+            return ranges_of_rows(self._one.net.rows)
         files = [*self._one.changes.added, *self._one.changes.removed, *(lost.file for lost in self._one.lost)]
         return ranges_of_files(self._schema, files)
 

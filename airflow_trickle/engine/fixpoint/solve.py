@@ -33,6 +33,7 @@ from airflow_trickle.engine.fixpoint.sql import World
 from airflow_trickle.engine.fixpoint.system import System
 from airflow_trickle.engine.fixpoint.unit import UnitRun
 from airflow_trickle.engine.full import Input, input_at
+from airflow_trickle.engine.net_inputs import with_net_changes
 from airflow_trickle.engine.states import changed_inputs, present, states_of
 from airflow_trickle.errors import NonConvergence
 from airflow_trickle.identifiers import fold
@@ -262,7 +263,7 @@ class Solver:
         first = next(iter(self.decision.tables.values())).published
         frontier = first.frontier if first is not None else None
         assert frontier is not None  # noqa: S101 - from changes
-        changed = changed_inputs(self.run.lake, self.inputs, frontier)
+        changed = with_net_changes(changed_inputs(self.run.lake, self.inputs, frontier))
         bench = self._bench(sum(one.rows for one in changed.values()))
         before = World(
             bench, {name: states_of(self.session, bench, one, self._opened) for name, one in changed.items()}
