@@ -15,7 +15,7 @@ from airflow_trickle.engine.failures import cause_of, fails_inside_spark, fails_
 from airflow_trickle.engine.full import Difference, difference, netted, shaped
 from airflow_trickle.engine.kept import Kept, noted_of, report, superfluous, valid
 from airflow_trickle.engine.kept import written as kept_states
-from airflow_trickle.engine.net_inputs import NET_PACE, with_net_changes
+from airflow_trickle.engine.net_inputs import with_net_changes, worth_netting
 from airflow_trickle.engine.outcome import Outcome, Unneeded
 from airflow_trickle.engine.phases import Phase
 from airflow_trickle.engine.record import Refresh, outcome_of, summary_of
@@ -41,7 +41,6 @@ from airflow_trickle.results import Choice, ChoiceCode, Mode, PartState, Status,
 log = logging.getLogger("airflow_trickle")
 
 #: To find what came and went in rewritten files may take this share of a full refresh, which may be chosen after all.
-_NETTING_SHARE = 0.25
 
 
 @dataclass(frozen=True)
@@ -274,10 +273,7 @@ def _chosen(
     history = read_history(work.run.lake, identifier=work.run.step.identifier, limit=LOOKED_AT)
     past, kept = [PastRefresh.of(row) for row in history], _kept_before(work)
     choice = choose(workload_of(inputs, work.run.step, kept), past)
-    if choice.code is ChoiceCode.SMALL_INPUTS:
-        return inputs, choice
-    most = int(choice.in_full * NET_PACE * _NETTING_SHARE) if choice.full and choice.in_full else None
-    net = with_net_changes(inputs, most)
+    net = with_net_changes(inputs, worth_netting(choice))
     return net, choice if net is inputs else choose(workload_of(net, work.run.step, kept), past)
 
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from airflow_trickle import Mode, Pipeline
-from airflow_trickle.engine import states
+from airflow_trickle.engine import feed, states
 from airflow_trickle.lakehouse import net_change
 from tests import budgets
 from tests.conftest import Tuned
@@ -25,7 +25,7 @@ TABLES = {
     "least": "SELECT c, min(k) AS low, max(k) AS high FROM orders GROUP BY c",
     "named": "SELECT o.k AS k, n.v AS v FROM orders o LEFT JOIN names n ON n.k = o.k",
 }
-ASKED = {name: {"refresh_mode": "DIFFERENTIAL"} for name in TABLES}
+ASKED: dict[str, Any] = {name: {"refresh_mode": "DIFFERENTIAL"} for name in TABLES}
 NAMES = pa.schema([("k", pa.int64()), ("v", pa.string())])
 
 
@@ -47,7 +47,7 @@ class Spied:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.by_spark = self.here = 0
-        spark, here = states.weighted_changes, net_change._netted
+        spark, here = feed.weighted_changes, net_change._netted
 
         def on_spark(*arguments: Any) -> Any:
             self.by_spark += 1

@@ -202,4 +202,22 @@ REFRESH: tuple[Fault, ...] = (
         "TOLERANCE = 1e-1",
         slow=("tests/engine/test_verify.py::test_what_is_no_rounding", "tests/engine/test_verify.py"),
     ),
+    _DECIDE.fault(
+        "copies-that-a-rewrite-adds-come-once",
+        "a row that a rewritten file has twice more than before comes once",
+        "feed.py",
+        "pa.array([range(count) for count in weights.to_pylist()], pa.list_(pa.int64()))",
+        "pa.array([range(1) for _ in weights], pa.list_(pa.int64()))",
+        tests=("tests/engine/test_net_rows.py",),
+        slow=("tests/engine/test_net_inputs.py",),
+    ),
+    _DECIDE.fault(
+        "rewritten-rows-count-by-file",
+        "the rows of rewritten files count, not those that came or went",
+        "states.py",
+        "            return self.net.count\n",
+        "            return self.changes.rows\n",
+        tests=("tests/engine/test_net_rows.py",),
+        slow=("tests/engine/test_net_inputs.py",),
+    ),
 )

@@ -106,4 +106,26 @@ SQL: tuple[Fault, ...] = (
         "if len(ours) != len(theirs):",
         slow=("tests/algebra/test_corpora.py",),
     ),
+    _BLOCKS.fault(
+        "limit-of-windows-is-left-out",
+        "a window over all rows counts as one row, so its LIMIT is ignored",
+        "one_row.py",
+        "if any(call.name in _AGGREGATES and call.over is None and call.window is None for call in calls):",
+        "if any(call.name in _AGGREGATES for call in calls):",
+    ),
+    _BLOCKS.fault(
+        "limit-of-groups-is-left-out",
+        "groups count as one row, so their LIMIT is ignored",
+        "one_row.py",
+        "    if body.group is not None or body.group_all or body.sets or body.qualify is not None:",
+        "    if body.qualify is not None:",
+    ),
+    _ALGEBRA.fault(
+        "limit-zero-takes-nothing-away",
+        "LIMIT 0 of one row of aggregates counts as no limit",
+        "one_row.py",
+        "int(literal.name) >= 1",
+        "int(literal.name) >= 0",
+        tests=("tests/analysis/test_modes.py",),
+    ),
 )
