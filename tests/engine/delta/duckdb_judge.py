@@ -170,9 +170,11 @@ class DuckDBJudge:
         used = same | {number: one.folded for number, one in tallies.items() if one.folded is not None}
         if not used:
             return None
-        self._state(executor, query, states, published, "state_after")
+        made = self._state(executor, query, states, published, "state_after")
         refreshed, anew = Counter[Row](), Counter[Row]()
         for number, sql in used.items():
+            if number in same and number not in made:
+                continue  # by their ranges, no changed rows meet others: then there is no reason to make state either
             columns = ", ".join(quote(column.name) for column in executor.columns(sql))
             view = "state_after" if number == ROOT else f"state_after_{number}"
             refreshed.update(_bag((number, *row) for row in executor.rows(sql)))
