@@ -17,9 +17,9 @@ from pyiceberg.types import LongType, StringType
 
 from airflow_trickle.engine.arrow_read import SmallFiles, change_here, netted
 from airflow_trickle.engine.full import Input
-from airflow_trickle.engine.small_change import places_here
+from airflow_trickle.engine.small_change import netted_here, places_here
 from airflow_trickle.engine.states import ChangedInput
-from airflow_trickle.engine.zset import WEIGHT
+from airflow_trickle.engine.zset import FILE, POSITION, WEIGHT
 from airflow_trickle.lakehouse.changes import file_changes
 from airflow_trickle.lakehouse.commit import Target
 from airflow_trickle.lakehouse.files import file_key
@@ -202,3 +202,26 @@ def test_a_null_may_be_in_a_file_whose_values_lie_elsewhere(catalog: SqlCatalog)
     found = places_here(both, Target("default.t", table, table.schema(), is_new=False), state(table).files)
     assert found is not None
     assert sorted(map(list, found.values())) == [[0], [0]]
+
+
+def weighted_rows(*rows: tuple[int, int, str | None, int | None]) -> pa.Table:
+    types = (pa.int64(), pa.int64(), pa.string(), pa.int64())
+    columns = list(zip(*rows, strict=True))
+    return pa.table(
+        [pa.array(values, kind) for values, kind in zip(columns, types, strict=True)], ["k", WEIGHT, FILE, POSITION]
+    )
+
+
+def test_rows_with_places_are_added_up_and_keep_as_many_places_as_rows_go() -> None:
+    came = [(3, 2, None, None), (1, 1, None, None), (2, 1, None, None)]
+    found = netted_here(weighted_rows((1, -1, "f", 0), (2, -1, "f", 1), (2, -1, "g", 7), *came), placed=True)
+    assert found is not None
+    assert dict(weighted_bag(found.rows)) == {(2,): -1, (3,): 2}
+    assert found.places == {"f": [1]}
+
+
+def test_a_row_that_comes_too_often_to_be_written_here_is_left_to_spark(tuned: Tuned) -> None:
+    rows = weighted_rows((1, 6, None, None), (1, 5, None, None))
+    assert netted_here(rows, placed=True) is not None
+    tuned(arrow_change_rows=10)
+    assert netted_here(rows, placed=True) is None
