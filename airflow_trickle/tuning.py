@@ -126,6 +126,8 @@ class Tuning:
 
     #: Table metadata that was read is kept up to so many bytes of its text; in memory it takes several times as much.
     metadata_cache_bytes: int = 16 * _MIB
+    #: So many bytes of manifests are kept parsed, as the files have them.
+    manifest_cache_bytes: int = 2 * _MIB
 
     # --- capture of sources --------------------------------------------------------------------------
 

@@ -36,11 +36,10 @@ from airflow_trickle.lakehouse.leases import Lease, check
 from airflow_trickle.lakehouse.snapshots import schema_of
 from airflow_trickle.lakehouse.state import read_history
 from airflow_trickle.plan.chance import columns_in_doubt
-from airflow_trickle.results import Choice, ChoiceCode, Mode, PartState, Status, TableResult
+from airflow_trickle.results import Choice, Mode, PartState, Status, TableResult
 
 log = logging.getLogger("airflow_trickle")
 
-#: To find what came and went in rewritten files may take this share of a full refresh, which may be chosen after all.
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from pyiceberg.manifest import DataFile
 
 from airflow_trickle.engine.arrow_read import SmallFiles, grouped_rows, is_small, tells_apart
+from airflow_trickle.engine.budget import Meter
 from airflow_trickle.engine.delta.ranges import ranges_of_files, ranges_of_rows
 from airflow_trickle.engine.fetch import given_back
 from airflow_trickle.engine.full import Difference
@@ -104,7 +105,7 @@ def fetched(
         return _as_they_are(bench.fetch(weighted, counted=WEIGHT), placed=placed)
     if bench.few:
         # What adds them up here takes a shuffle on Spark.
-        found_here = _netted_here(bench.fetch(weighted, tuning().arrow_read_rows), placed=placed)
+        found_here = netted_here(bench.fetch(weighted, tuning().arrow_read_rows), placed=placed)
         if found_here is not None:
             return found_here
     found = [F.sum(WEIGHT).alias(WEIGHT)]
@@ -125,7 +126,7 @@ def fetched(
     return SmallChange(rows.drop_columns([_PLACES]), _by_file(pc.list_flatten(rows[_PLACES])))
 
 
-def _netted_here(rows: pa.Table | None, *, placed: bool) -> SmallChange | None:
+def netted_here(rows: pa.Table | None, *, placed: bool) -> SmallChange | None:
     """Weighted rows added up in this process; None if Spark has to do that."""
     if rows is None or not rows.num_rows:
         return None if rows is None else SmallChange(_plain(rows), {})
@@ -136,6 +137,10 @@ def _netted_here(rows: pa.Table | None, *, placed: bool) -> SmallChange | None:
     some = pc.not_equal(weights, 0)
     plain = _plain(rows).drop_columns([WEIGHT]).take(first.filter(some))
     change = SmallChange(plain.append_column(WEIGHT, weights.filter(some)), None)
+    limits = tuning()
+    # A row is written as often as it comes.
+    if not Meter(limits.arrow_change_rows, limits.arrow_change_bytes, WEIGHT).takes(change.rows):
+        return None
     if not change.deleted:
         return SmallChange(change.rows, {})
     if not placed:

@@ -16,6 +16,7 @@ from airflow_trickle import clock
 from airflow_trickle.errors import UnsupportedTable
 from airflow_trickle.lakehouse.deletes import DeleteIndex, LiveFile, holds_column
 from airflow_trickle.lakehouse.files import is_hidden
+from airflow_trickle.lakehouse.manifests import live_entries, manifests_in
 
 
 @dataclass(frozen=True)
@@ -166,7 +167,7 @@ def manifests_of(table: Table, snapshot_id: int | None) -> dict[str, ManifestFil
         raise _expired(table, f"snapshot {snapshot_id}")
     return {
         manifest.manifest_path: manifest
-        for manifest in snapshot.manifests(table.io)
+        for manifest in manifests_in(snapshot, table.io)
         # Others only remember files that are gone.
         if manifest.has_added_files() or manifest.has_existing_files()
     }
@@ -185,7 +186,7 @@ def live_files(table: Table, manifests: Iterable[ManifestFile]) -> dict[str, Liv
     for manifest in manifests:
         if manifest.content == ManifestContent.DELETES:
             continue
-        for entry in manifest.fetch_manifest_entry(table.io, discard_deleted=True):
+        for entry in live_entries(manifest, table.io):
             path = entry.data_file.file_path
             _check_readable(table, entry.data_file)
             if path in files:

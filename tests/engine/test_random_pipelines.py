@@ -139,6 +139,7 @@ def test_random_pipelines_stay_right_for_as_long_as_one_likes(
             patched.setenv("PYICEBERG_CATALOG__TRICKLE__URI", made.uri)
             patched.setenv("PYICEBERG_CATALOG__TRICKLE__WAREHOUSE", made.warehouse)
             tuned(aux_state_min_bytes=0 if seed % 2 else Tuning().aux_state_min_bytes)
+            tuned(arrow_read_rows=0 if seed % 3 else Tuning().arrow_read_rows)
             modes += followed(made, spark, seed, ticks=6, count=5)
         runs += 1
     with capsys.disabled():
