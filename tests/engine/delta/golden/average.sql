@@ -106,17 +106,42 @@ FROM (
   FROM t_changes AS t)
 GROUP BY `__trickle_k0`;
 -- expect part_changes_1, computed once: the change of a part
-SELECT *
+SELECT `g`, `m`, `c`, CAST(sum(__trickle_weight) AS BIGINT) AS __trickle_weight
 FROM (
-  SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
+  SELECT *
   FROM (
-    SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS m, __trickle_i2 AS c
+    SELECT *, CAST(1 AS BIGINT) AS __trickle_weight
     FROM (
-      SELECT `__trickle_k0` AS __trickle_i0, CASE WHEN __trickle_c0 > 0 THEN IF(__trickle_a0 < 9007199254740992, CAST(__trickle_s0 AS DOUBLE) / CAST(__trickle_c0 AS DOUBLE), raise_error('Kept lines: an average of more than 2^53 in all')) END AS __trickle_i1, __trickle_n AS __trickle_i2
+      SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS m, __trickle_i2 AS c
       FROM (
-        SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0, sum(__trickle_a0) AS __trickle_a0, sum(__trickle_c1) AS __trickle_c1
+        SELECT `__trickle_k0` AS __trickle_i0, CASE WHEN __trickle_c0 > 0 THEN IF(__trickle_a0 < 9007199254740992, CAST(__trickle_s0 AS DOUBLE) / CAST(__trickle_c0 AS DOUBLE), raise_error('Kept lines: an average of more than 2^53 in all')) END AS __trickle_i1, __trickle_n AS __trickle_i2
         FROM (
-          SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0, __trickle_a0, __trickle_c1
+          SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0, sum(__trickle_a0) AS __trickle_a0, sum(__trickle_c1) AS __trickle_c1
+          FROM (
+            SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0, __trickle_a0, __trickle_c1
+            FROM (
+              SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0, __trickle_a0, __trickle_c1
+              FROM (
+                SELECT *
+                FROM `state_1` AS l
+                WHERE EXISTS (
+                  SELECT 1
+                  FROM gains_2 AS d
+                  WHERE d.`__trickle_k0` <=> l.`__trickle_k0`))
+              UNION ALL
+              SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0, __trickle_a0, __trickle_c1
+              FROM gains_2))
+          GROUP BY `__trickle_k0`
+          HAVING sum(__trickle_n) <> 0)
+        WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0 OR __trickle_a0 < 0 OR __trickle_c1 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
+    UNION ALL
+    SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
+    FROM (
+      SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS m, __trickle_i2 AS c
+      FROM (
+        SELECT `__trickle_k0` AS __trickle_i0, CASE WHEN __trickle_c0 > 0 THEN IF(__trickle_a0 < 9007199254740992, CAST(__trickle_s0 AS DOUBLE) / CAST(__trickle_c0 AS DOUBLE), raise_error('Kept lines: an average of more than 2^53 in all')) END AS __trickle_i1, __trickle_n AS __trickle_i2
+        FROM (
+          SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0, sum(__trickle_a0) AS __trickle_a0, sum(__trickle_c1) AS __trickle_c1
           FROM (
             SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0, __trickle_a0, __trickle_c1
             FROM (
@@ -125,33 +150,12 @@ FROM (
               WHERE EXISTS (
                 SELECT 1
                 FROM gains_2 AS d
-                WHERE d.`__trickle_k0` <=> l.`__trickle_k0`))
-            UNION ALL
-            SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0, __trickle_a0, __trickle_c1
-            FROM gains_2))
-        GROUP BY `__trickle_k0`
-        HAVING sum(__trickle_n) <> 0)
-      WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0 OR __trickle_a0 < 0 OR __trickle_c1 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))
-  UNION ALL
-  SELECT *, CAST(-1 AS BIGINT) AS __trickle_weight
-  FROM (
-    SELECT __trickle_i0 AS `__trickle_i0`, __trickle_i1 AS m, __trickle_i2 AS c
-    FROM (
-      SELECT `__trickle_k0` AS __trickle_i0, CASE WHEN __trickle_c0 > 0 THEN IF(__trickle_a0 < 9007199254740992, CAST(__trickle_s0 AS DOUBLE) / CAST(__trickle_c0 AS DOUBLE), raise_error('Kept lines: an average of more than 2^53 in all')) END AS __trickle_i1, __trickle_n AS __trickle_i2
-      FROM (
-        SELECT `__trickle_k0`, sum(__trickle_n) AS __trickle_n, sum(__trickle_c0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0, sum(__trickle_a0) AS __trickle_a0, sum(__trickle_c1) AS __trickle_c1
-        FROM (
-          SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0, __trickle_a0, __trickle_c1
-          FROM (
-            SELECT *
-            FROM `state_1` AS l
-            WHERE EXISTS (
-              SELECT 1
-              FROM gains_2 AS d
-              WHERE d.`__trickle_k0` <=> l.`__trickle_k0`)))
-        GROUP BY `__trickle_k0`
-        HAVING sum(__trickle_n) <> 0)
-      WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0 OR __trickle_a0 < 0 OR __trickle_c1 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))) AS __trickle_q(`g`, `m`, `c`, __trickle_weight);
+                WHERE d.`__trickle_k0` <=> l.`__trickle_k0`)))
+          GROUP BY `__trickle_k0`
+          HAVING sum(__trickle_n) <> 0)
+        WHERE IF(__trickle_n < 0 OR __trickle_c0 < 0 OR __trickle_a0 < 0 OR __trickle_c1 < 0, CAST(raise_error('Kept lines: the sums of a group do not add up') AS BOOLEAN), true)))) AS __trickle_q(`g`, `m`, `c`, __trickle_weight))
+GROUP BY `g`, `m`, `c`
+HAVING sum(__trickle_weight) <> 0;
 -- expect part_after_1, a view: a part after
 SELECT *
 FROM (
@@ -390,17 +394,48 @@ FROM (
   SELECT a.k AS `__trickle_k0`, a.v AS __trickle_x0, __trickle_weight AS __trickle_w
   FROM a_changes AS a)
 GROUP BY `__trickle_k0`;
+-- expect answers_1, computed once: the keys with another answer
+SELECT *
+FROM (
+  SELECT `__trickle_k0`, __trickle_before, 2 * CASE WHEN __trickle_c0 > 0 THEN IF(__trickle_a0 < 9007199254740992, CAST(__trickle_s0 AS DOUBLE) / CAST(__trickle_c0 AS DOUBLE), raise_error('Kept lines: an average of more than 2^53 in all')) END AS __trickle_after
+  FROM (
+    SELECT `__trickle_k0`, __trickle_before, __trickle_n_after AS __trickle_n, __trickle_c0_after AS __trickle_c0, __trickle_s0_after AS __trickle_s0, __trickle_a0_after AS __trickle_a0
+    FROM (
+      SELECT `__trickle_k0`, 2 * CASE WHEN __trickle_c0 > 0 THEN IF(__trickle_a0 < 9007199254740992, CAST(__trickle_s0 AS DOUBLE) / CAST(__trickle_c0 AS DOUBLE), raise_error('Kept lines: an average of more than 2^53 in all')) END AS __trickle_before, __trickle_n_after, __trickle_c0_after, __trickle_s0_after, __trickle_a0_after
+      FROM (
+        SELECT `__trickle_k0`, coalesce(sum(CASE WHEN __trickle_old THEN __trickle_n END), 0) AS __trickle_n, coalesce(sum(__trickle_n), 0) AS __trickle_n_after, coalesce(sum(CASE WHEN __trickle_old THEN __trickle_c0 END), 0) AS __trickle_c0, coalesce(sum(__trickle_c0), 0) AS __trickle_c0_after, sum(CASE WHEN __trickle_old THEN __trickle_s0 END) AS __trickle_s0, sum(__trickle_s0) AS __trickle_s0_after, sum(CASE WHEN __trickle_old THEN __trickle_a0 END) AS __trickle_a0, sum(__trickle_a0) AS __trickle_a0_after
+        FROM (
+          SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0, __trickle_a0, true AS __trickle_old
+          FROM (
+            SELECT *
+            FROM `state_1` AS l
+            WHERE EXISTS (
+              SELECT 1
+              FROM gains_1 AS d
+              WHERE d.`__trickle_k0` <=> l.`__trickle_k0`))
+          UNION ALL
+          SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0, __trickle_a0, false AS __trickle_old
+          FROM (
+            SELECT *
+            FROM gains_1))
+        GROUP BY `__trickle_k0`))))
+WHERE NOT (__trickle_before <=> __trickle_after);
 -- expect change
 SELECT b.k, (
   SELECT 2 * CASE WHEN __trickle_c0 > 0 THEN IF(__trickle_a0 < 9007199254740992, CAST(__trickle_s0 AS DOUBLE) / CAST(__trickle_c0 AS DOUBLE), raise_error('Kept lines: an average of more than 2^53 in all')) END
   FROM (
     SELECT coalesce(sum(__trickle_n), 0) AS __trickle_n, coalesce(sum(__trickle_c0), 0) AS __trickle_c0, sum(__trickle_s0) AS __trickle_s0, sum(__trickle_a0) AS __trickle_a0
     FROM (
-      SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0, __trickle_a0
-      FROM `state_1`
-      UNION ALL
-      SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0, __trickle_a0
-      FROM gains_1)
+      SELECT *
+      FROM (
+        SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0, __trickle_a0
+        FROM `state_1`
+        UNION ALL
+        SELECT `__trickle_k0`, __trickle_n, __trickle_c0, __trickle_s0, __trickle_a0
+        FROM gains_1)
+      WHERE `__trickle_k0` IN (
+        SELECT `k`
+        FROM b_changes))
     WHERE `__trickle_k0` = b.k)) AS m, __trickle_weight AS __trickle_weight
 FROM b_changes AS b
 UNION ALL
@@ -418,7 +453,7 @@ SELECT b.k, (
 FROM b_before AS b
 WHERE ((EXISTS (
   SELECT 1
-  FROM gains_1
+  FROM answers_1
   WHERE `__trickle_k0` = b.k)))
 UNION ALL
 SELECT b.k, (
@@ -432,7 +467,7 @@ SELECT b.k, (
 FROM b_before AS b
 WHERE ((EXISTS (
   SELECT 1
-  FROM gains_1
+  FROM answers_1
   WHERE `__trickle_k0` = b.k)));
 
 -- title: over a window
