@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from airflow_trickle.engine.delta.answers import Answers, Shape, question, renamed, shapes_of
+from airflow_trickle.engine.delta.schema_cache import Answers, Shape, question, renamed, shapes_of
 from airflow_trickle.engine.delta.context import Column
 
 A, B, C = ("trickle_" + digit * 32 for digit in "abc")
