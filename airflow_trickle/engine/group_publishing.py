@@ -15,7 +15,7 @@ from airflow_trickle.engine.publishing import AT_ONCE
 from airflow_trickle.lakehouse import staging as stagings
 from airflow_trickle.lakehouse.catalog import Lakehouse, Unseen
 from airflow_trickle.lakehouse.files import missing
-from airflow_trickle.lakehouse.leases import Lease, holding, require
+from airflow_trickle.lakehouse.leases import Lease, explaining_loss, holding, require
 from airflow_trickle.lakehouse.prepared import read_prepared, write_prepared
 from airflow_trickle.plan.steps import TableStep
 from airflow_trickle.results import TableResult
@@ -47,7 +47,9 @@ class GroupPublishing:
     def holding(self, lake: Lakehouse, identifiers: list[str], holder: str) -> Iterator[dict[str, Lease]]:
         """Leases that leave the tables claimed for the tick."""
         if self.leases is not None:
-            yield {name: self.leases[name] for name in identifiers}
+            ours = {name: self.leases[name] for name in identifiers}
+            with explaining_loss(lake, ours.values()):
+                yield ours
             return
         with holding(lake, identifiers, holder, claim=self.tick.tick_id) as leases:
             yield leases

@@ -196,6 +196,22 @@ def check(lake: Lakehouse, *held: Lease) -> None:
             raise _lost(lease)
 
 
+@contextmanager
+def explaining_loss(lake: Lakehouse, held: Collection[Lease]) -> Iterator[None]:
+    """When a file cannot be read or written, a lost lease is the cause to tell: who took over removes files of ours.
+
+    Raises:
+        CommitConflict: so it was.
+    """
+    try:
+        yield
+    except (OSError, WarehouseUnavailable) as error:
+        lost = _lost_one(lake, held)
+        if lost is None:
+            raise
+        raise lost from error
+
+
 def _lost_one(lake: Lakehouse, held: Collection[Lease]) -> CommitConflict | None:
     """What to tell if one of the leases is known to be ours no longer."""
     try:
@@ -242,13 +258,8 @@ def holding(
         # In one order everywhere, so that two processes never wait for each other.
         for identifier in sorted(set(identifiers)):
             held[identifier] = _acquire(lake, identifier, holder, deadline, claim)
-        yield held
-    except (OSError, WarehouseUnavailable) as error:
-        # Whoever has taken a table over has removed the files of this work: that is what to tell.
-        lost = _lost_one(lake, held.values())
-        if lost is None:
-            raise
-        raise lost from error
+        with explaining_loss(lake, held.values()):
+            yield held
     finally:
         stop.set()
         for lease in held.values():

@@ -20,6 +20,7 @@ from airflow_trickle.errors import CommitConflict
 from airflow_trickle.lakehouse import staging as stagings
 from airflow_trickle.lakehouse.catalog import Lakehouse
 from airflow_trickle.lakehouse.commit import data_files
+from airflow_trickle.lakehouse.state import read_status
 from airflow_trickle.lakehouse.tables import leases, staging
 from tests.engine.protocol import house as houses
 from tests.engine.protocol.house import House, NumberTask, spark, without_spark
@@ -55,6 +56,10 @@ def taken_over(lake: Lakehouse, identifier: str) -> None:
         connection.execute(update(leases).where(leases.c.identifier == identifier).values(owner="another"))
     for record in stagings.leftovers(lake, identifier=identifier):
         stagings.discard(lake, record)
+
+
+def error_of(lake: Lakehouse, identifier: str) -> str:
+    return read_status(lake, [identifier])[identifier].error or ""
 
 
 def released(lake: Lakehouse) -> None:
@@ -114,6 +119,7 @@ def test_a_lost_lease_is_noticed_before_the_next_phase(
         tick(house, lake, "p/2")
     assert done == (["computed"] if phase == "before it stages" else [])
     judge.look()
+    assert "was taken over" in error_of(lake, identifier)
     with lake.database.reading() as connection:
         assert connection.execute(staging.select().where(staging.c.identifier == identifier)).all() == []
     monkeypatch.undo()

@@ -121,7 +121,7 @@ LAKEHOUSE: tuple[Fault, ...] = (
         "lost-work-is-a-broken-warehouse",
         "a process whose files were removed by the one that took over its lease says that the warehouse is damaged",
         "leases.py",
-        "lost = _lost_one(lake, held.values())",
+        "lost = _lost_one(lake, held)",
         "lost = None",
         tests=("tests/engine/protocol/test_lost_leases.py",),
     ),
