@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import math
 import random
+import struct
 from collections import Counter
 from collections.abc import Iterator
 from decimal import Decimal
@@ -393,3 +394,19 @@ def test_times_so_old_that_a_setting_decides_about_them_are_left_to_spark(
     before = current(table)
     table.delete("k = 3")
     assert netted(table, before) is not None
+
+
+def test_what_spark_takes_for_equal_is_no_change(catalog: SqlCatalog) -> None:
+    schema = Schema(NestedField(1, "d", DoubleType(), required=False), NestedField(2, "f", FloatType(), required=False))
+    table = catalog.create_table("default.t", schema)
+
+    def rows(*values: float | None) -> pa.Table:
+        return pa.Table.from_pylist([{"d": v, "f": v} for v in values], schema=schema_to_pyarrow(schema))
+
+    table.append(rows(0.0, math.nan, None, 1.5))
+    before = current(table)
+    (other_nan,) = struct.unpack("<d", struct.pack("<Q", 0xFFF8000000000001))
+    table.overwrite(rows(None, 1.5, -0.0, other_nan))
+    assert weighted(netted(table, before)) == {}
+    table.overwrite(rows(None, 1.5, -0.0, 0.0))
+    assert weighted(netted(table, before)) == {(0.0, 0.0): 1, ("NaN", "NaN"): -1}
