@@ -2854,7 +2854,7 @@ FROM (
 -- title: groups inside with HAVING against a total
 -- changed: t, a
 -- state: kept
-SELECT a.k, q.n FROM a JOIN (SELECT k, count(*) AS n FROM t GROUP BY k HAVING count(*) * 3 > (SELECT count(*) FROM t)) AS q ON a.k = q.k;
+SELECT a.k, q.n FROM (SELECT k, count(*) AS n FROM t GROUP BY k HAVING count(*) * 3 > (SELECT count(*) FROM t)) AS q JOIN a ON a.k = q.k;
 -- expect state_1, kept of a part
 SELECT k AS `__trickle_k0`, count(*) AS __trickle_n, count(1) AS __trickle_c0
 FROM t_after AS t
@@ -3074,12 +3074,12 @@ FROM (
       FROM part_before_1)))) AS __trickle_q(`k`, `n`);
 -- expect change
 SELECT a.k, q.n, __trickle_weight AS __trickle_weight
-FROM a_changes AS a JOIN (
-  SELECT *
-  FROM part_after_2) AS q ON a.k = q.k
+FROM part_changes_2 AS q JOIN a_after AS a ON a.k = q.k
 UNION ALL
 SELECT a.k, q.n, __trickle_weight AS __trickle_weight
-FROM a_before AS a JOIN part_changes_2 AS q ON a.k = q.k;
+FROM (
+  SELECT *
+  FROM part_before_2) AS q JOIN a_changes AS a ON a.k = q.k;
 
 -- title: rows above a threshold with state
 -- changed: a, t
