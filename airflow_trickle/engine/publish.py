@@ -41,7 +41,6 @@ from airflow_trickle.results import Choice, Mode, PartState, Status, TableResult
 log = logging.getLogger("airflow_trickle")
 
 
-
 @dataclass(frozen=True)
 class _Way:
     """How the new state was found, why so, how many rows were read for it, and what AUTO chose."""

@@ -22,9 +22,8 @@ def _found(monkeypatch: pytest.MonkeyPatch, error: Exception) -> Any:
             raise error
         return finder
 
-    work = SimpleNamespace(
-        run=SimpleNamespace(step=SimpleNamespace(name="t")), session=None, target=None, held=[], views=[]
-    )
+    run = SimpleNamespace(step=SimpleNamespace(name="t"))
+    work = SimpleNamespace(run=run, session=None, target=None, held=[], views=[], meaning=None)
     monkeypatch.setattr(publish, "ChangeFinder", _finder)
     monkeypatch.setattr(publish, "_find", find)
     monkeypatch.setattr(publish, "_kept_before", lambda _work: object())

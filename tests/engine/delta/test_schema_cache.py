@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from airflow_trickle.engine.delta.schema_cache import Answers, Shape, question, renamed, shapes_of
 from airflow_trickle.engine.delta.context import Column
+from airflow_trickle.engine.delta.schema_cache import Answers, Shape, question, renamed, shapes_of
 
 A, B, C = ("trickle_" + digit * 32 for digit in "abc")
 LONG, TEXT = Shape(columns='{"long"}'), Shape(columns='{"text"}')
