@@ -11,7 +11,7 @@ from pyspark.errors import ArithmeticException, PySparkException, SparkRuntimeEx
 from airflow_trickle.engine import publish
 
 
-def _finder(*args: Any) -> SimpleNamespace:
+def _finder(*args: Any, **_: Any) -> SimpleNamespace:
     kept = args[6] if len(args) > 6 else None
     return SimpleNamespace(kept=kept, tallies=SimpleNamespace(wanted=True), parts=SimpleNamespace(wanted=True))
 

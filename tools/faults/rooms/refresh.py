@@ -247,9 +247,9 @@ REFRESH: tuple[Fault, ...] = (
     _DECIDE.fault(
         "answers-for-other-columns",
         "what Spark said of a query is taken for true over relations with other columns",
-        "delta/answers.py",
+        "delta/schema_cache.py",
         "renamed(sql, numbers), *relations):",
         "renamed(sql, numbers)):",
-        tests=("tests/engine/delta/test_answers.py",),
+        tests=("tests/engine/delta/test_schema_cache.py",),
     ),
 )
