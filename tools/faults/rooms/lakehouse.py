@@ -118,6 +118,14 @@ LAKEHOUSE: tuple[Fault, ...] = (
         tests=("tests/engine/protocol/test_lost_leases.py",),
     ),
     _LAKE.fault(
+        "discarding-gives-up-at-once",
+        "what was written after others had discarded it stays for good if the connection is lost while it is removed",
+        "staging.py",
+        "    except CommitUnanswered:\n        return lake.database.run(work)",
+        "    except CommitUnanswered:\n        raise",
+        tests=("tests/lakehouse/test_lost_commits.py",),
+    ),
+    _LAKE.fault(
         "position-delete-off-by-one",
         "a position delete file names the row behind the one that goes",
         "positions.py",
