@@ -72,7 +72,7 @@ LAKEHOUSE: tuple[Fault, ...] = (
         "discard-leaves-its-record",
         "discarding a staging leaves its record",
         "staging.py",
-        "    lake.database.run(lambda connection: connection.execute(delete(staging).where(_is(lake, record))))\n",
+        "    _written(lake, lambda connection: connection.execute(delete(staging).where(_is(lake, record))).rowcount)\n",
         "",
         tests=("tests/lakehouse/test_staging.py",),
     ),
