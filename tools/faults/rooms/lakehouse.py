@@ -72,7 +72,8 @@ LAKEHOUSE: tuple[Fault, ...] = (
         "discard-leaves-its-record",
         "discarding a staging leaves its record",
         "staging.py",
-        "    _written(lake, lambda connection: connection.execute(delete(staging).where(_is(lake, record))).rowcount)\n",
+        "    _written(lake, lambda connection: connection.execute(delete(staging).where(_is(lake, record)))"
+        ".rowcount)\n",
         "",
         tests=("tests/lakehouse/test_staging.py",),
     ),
