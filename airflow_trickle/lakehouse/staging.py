@@ -16,7 +16,7 @@ from pyiceberg.io import FileIO
 from sqlalchemy import ColumnElement, Connection, delete, insert, select, update
 
 from airflow_trickle import clock
-from airflow_trickle.errors import CommitConflict, StagedFilesMissing
+from airflow_trickle.errors import CommitConflict, CommitUnanswered, StagedFilesMissing
 from airflow_trickle.lakehouse.catalog import Lakehouse
 from airflow_trickle.lakehouse.files import delete_files, delete_folder, exists, list_files, missing
 from airflow_trickle.lakehouse.leases import Lease, release, try_acquire
@@ -148,11 +148,23 @@ def discard(lake: Lakehouse, record: Staging) -> None:
     require_owner(lake, record.table_location)
     mark = update(staging).where(_is(lake, record)).values(discarding=True)
     # Waits for a commit of it that the server may still be at.
-    marked = lake.database.run(lambda connection: connection.execute(mark).rowcount)
+    marked = _written(lake, lambda connection: connection.execute(mark).rowcount)
     if marked != 1 and is_published(lake, record):
         return
     remove_staged_files(lake.io({}, record.table_location), record)
-    lake.database.run(lambda connection: connection.execute(delete(staging).where(_is(lake, record))))
+    _written(lake, lambda connection: connection.execute(delete(staging).where(_is(lake, record))).rowcount)
+
+
+def _written(lake: Lakehouse, work: Callable[[Connection], int]) -> int:
+    """A write that may be made twice: once more if its answer was lost.
+
+    Where another process has discarded the same work, no record is left by which the next tick would find what was
+    written since.
+    """
+    try:
+        return lake.database.run(work)
+    except CommitUnanswered:
+        return lake.database.run(work)
 
 
 def is_pending(lake: Lakehouse, record: Staging) -> bool:

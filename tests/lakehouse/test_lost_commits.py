@@ -236,3 +236,19 @@ def test_the_end_of_a_commit_that_the_server_is_still_at_is_waited_for(lake: Lak
             with pytest.raises(TimeoutError):
                 answer.result(0.2)
         assert answer.result(60) is False
+
+
+@pytest.mark.parametrize("after", [False, True])
+def test_what_was_written_after_others_discarded_it_goes_even_if_the_connection_is_lost_once(
+    lake: Lakehouse, table: str, after: bool
+) -> None:
+    """No record of it is left, so no later tick would find it."""
+    staged = stage_rows(lake, table, [NEW], replace=True)
+    discard(lake, staged.staging)
+    late = Path(f"{staged.staging.metadata_folder.removeprefix('file://')}/{staged.staging.staging_id}-m0.avro")
+    late.write_bytes(b"late")
+    losing = Losing(lake, after)
+    with hooks.hooked(losing):
+        discard(lake, staged.staging)
+    assert losing.lost
+    assert not late.exists()

@@ -80,7 +80,8 @@ LAKEHOUSE: tuple[Fault, ...] = (
         "discard-leaves-its-record",
         "discarding a staging leaves its record",
         "staging.py",
-        "    lake.database.run(lambda connection: connection.execute(delete(staging).where(_is(lake, record))))\n",
+        "    _written(lake, lambda connection: connection.execute(delete(staging).where(_is(lake, record)))"
+        ".rowcount)\n",
         "",
         tests=("tests/lakehouse/test_staging.py",),
     ),
@@ -124,6 +125,14 @@ LAKEHOUSE: tuple[Fault, ...] = (
         "lost = _lost_one(lake, held)",
         "lost = None",
         tests=("tests/engine/protocol/test_lost_leases.py",),
+    ),
+    _LAKE.fault(
+        "discarding-gives-up-at-once",
+        "what was written after others had discarded it stays for good if the connection is lost while it is removed",
+        "staging.py",
+        "    except CommitUnanswered:\n        return lake.database.run(work)",
+        "    except CommitUnanswered:\n        raise",
+        tests=("tests/lakehouse/test_lost_commits.py",),
     ),
     _LAKE.fault(
         "position-delete-off-by-one",
