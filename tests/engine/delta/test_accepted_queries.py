@@ -29,7 +29,7 @@ from tools.sql_corpora import ADAPTATIONS, corpora
 #: Queries of which the types of columns, or their names, tell what the text cannot -> the reason that a refresh says.
 BY_TYPE: Mapping[str, str] = {
     "refused a sum of doubles inside a query": "sum() of floating-point numbers inside a query",
-    "refused an average of totals of doubles over groups inside a query": "sum() of floating-point numbers inside a query",
+    "refused an average of totals of doubles over groups inside a query": "sum() of floating-point numbers inside",
     "refused a sum of doubles in the ORDER BY of a named window": "sum() of floating-point numbers inside a query",
     "refused a column named like the other relation, RIGHT JOIN": "a column has the name of another relation",
     "refused a column named like the other relation, FULL JOIN": "a column has the name of another relation",

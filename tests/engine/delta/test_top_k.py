@@ -210,7 +210,7 @@ def test_random_changes_give_the_top_of_all_rows(of_pairs: DuckDBJudge, query: s
     for n in (1, 3, 9):
         text, before = query.format(n=n), {"t": some(20), "u": some(9)}
         before = {name: rows for name, rows in before.items() if f" {name}" in text}
-        for _ in range(rounds(6)):
+        for _ in range(max(4, rounds(6))):
             after = {
                 name: [row for row in rows if random.random() < 0.85] + some(random.randrange(4))
                 for name, rows in before.items()
