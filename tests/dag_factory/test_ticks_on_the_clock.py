@@ -13,6 +13,8 @@ from airflow_trickle.analysis.due import is_due, next_due
 from airflow_trickle.definition.schedules import is_duration, parse_duration
 
 NOW = datetime(2026, 3, 4, 13, 37, 11, tzinfo=timezone.utc)
+#: Years of runs, one by one.
+pytestmark = pytest.mark.slow
 
 
 @pytest.mark.parametrize("schedule", ["5m", "7m", "1h30m", "11h", "*/7 * * * *", "0 6 * * mon", "@quarterly"])
