@@ -102,20 +102,26 @@ def _relation(blocks: Blocks, cursor: Cursor, kind: JoinKind, words: str) -> Fro
         relation = _values(cursor)
     else:
         relation = _named(cursor, start, lateral=lateral)
-    if cursor.kind in _STRANGE:
-        raise NotInBlocks(f"{_STRANGE[cursor.kind]} is recomputed in full", cursor.tokens[cursor.at].start)
+    _refuse_strange(cursor)
     alias = _alias(blocks, cursor)
-    if cursor.kind in _STRANGE:
-        raise NotInBlocks(f"{_STRANGE[cursor.kind]} is recomputed in full", cursor.tokens[cursor.at].start)
+    _refuse_strange(cursor)
     on: Span | None = None
     using: tuple[str, ...] = ()
     if cursor.take(TokenType.ON):
-        on = cursor.until(_ENDS).span
+        on = cursor.until(_ENDS | set(_STRANGE)).span
+        # Behind the condition of a join it is one of all relations joined.
+        _refuse_strange(cursor)
     elif cursor.take(TokenType.USING):
         using = tuple(blocks.slice(part.span) for part in cursor.inside().split())
     if kind is JoinKind.CROSS and words not in ("", ",") and on is not None:
         kind = JoinKind.INNER
     return FromItem(kind, words, relation, alias, on, using)
+
+
+def _refuse_strange(cursor: Cursor) -> None:
+    """Refuses what makes other rows of a relation."""
+    if cursor.kind in _STRANGE:
+        raise NotInBlocks(f"{_STRANGE[cursor.kind]} is recomputed in full", cursor.tokens[cursor.at].start)
 
 
 def _values(cursor: Cursor) -> Constant:

@@ -185,7 +185,9 @@ def ranges_of_rows(rows: pa.Table) -> dict[str, Ranges]:
         column = rows.column(field.name) if rows.schema.names.count(field.name) == 1 else None
         if kind is None or column is None or column.null_count == len(column):
             continue
-        found[fold(field.name)] = _ranges_of_column(column, kind)
+        ranges = _ranges_of_texts(column) if kind == "string" else _ranges_of_column(column, kind)
+        if ranges is not None:
+            found[fold(field.name)] = ranges
     return found
 
 
@@ -201,17 +203,26 @@ def _arrow_name(kind: pa.DataType) -> str | None:
     return names.get(kind)
 
 
+def _ranges_of_texts(column: pa.ChunkedArray) -> Ranges | None:
+    """The first and the last text; None if one is no UTF-8, which Spark stores all the same."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    ends: dict[str, bytes] = pc.min_max(column.cast(pa.binary())).as_py()
+    low, high = ends["min"], ends["max"]
+    if any("\ufffd" in end.decode(errors="replace") for end in (low, high)):
+        return None
+    # As bytes: nothing in a text can then be taken for SQL.
+    said = (f"CAST(X'{low.hex()}' AS STRING)", f"CAST(X'{high.hex()}' AS STRING)")
+    return Ranges((said,), "string", column.null_count > 0)
+
+
 def _ranges_of_column(column: pa.ChunkedArray, kind: str) -> Ranges:
     import pyarrow as pa
     import pyarrow.compute as pc
 
     values: pa.ChunkedArray = pc.unique(column.drop_null())
     nulls = column.null_count > 0
-    if kind == "string":
-        ends = pc.min_max(values).as_py()
-        # As bytes: nothing in a text can then be taken for SQL.
-        low, high = (f"CAST(X'{ends[end].encode().hex()}' AS STRING)" for end in ("min", "max"))
-        return Ranges(((low, high),), kind, nulls)
     if kind.startswith("decimal"):
         numbers: list[Any] = sorted(values.to_pylist())
     else:

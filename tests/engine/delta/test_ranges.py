@@ -112,3 +112,12 @@ def test_ranges_are_apart_only_if_all_their_pairs_are() -> None:
     assert not ranges((1, 9)).is_apart_from(ranges((3, 4)))
     assert not ranges((1, 2)).is_apart_from(ranges((3, 4), kind="bigint"))
     assert not ranges((1, 2)).is_apart_from(Ranges((("3", "4"),), "int"))
+
+
+def test_texts_that_are_no_utf8_have_no_ranges_and_do_no_harm() -> None:
+    spelled = pa.array([b"a", b"\xff\xfe", b"b"], pa.binary())
+    texts = pa.Array.from_buffers(pa.string(), len(spelled), spelled.buffers())
+    rows = pa.table({"k": [1, 2, 3], "s": texts, "t": ["x", None, "ä"]})
+    found = ranges_of_rows(rows)
+    assert found.keys() == {"k", "t"}
+    assert found["t"] == Ranges((("CAST(X'78' AS STRING)", "CAST(X'c3a4' AS STRING)"),), "string", has_null=True)

@@ -101,3 +101,13 @@ SELECT x.b FROM (SELECT s LIKE ANY ('a%', 'b%') AS b FROM a LIMIT 1) AS x;
 -- changed: a
 SELECT x.n FROM (SELECT count(*) OVER () AS n FROM a LIMIT 1) AS x;
 -- expect refused: LIMIT inside a query takes any of the rows that tie
+
+-- title: PIVOT of joined rows, behind the condition of the join
+-- changed: a
+SELECT x, y FROM (SELECT k AS p, v, s FROM a) AS a JOIN b ON a.p = b.k PIVOT (sum(v) FOR s IN ('x', 'y'));
+-- expect refused: PIVOT is recomputed in full
+
+-- title: UNPIVOT of joined rows, behind the condition of the join
+-- changed: a
+SELECT p, e FROM (SELECT k AS p, v FROM a) AS a JOIN b ON a.p = b.k UNPIVOT (e FOR name IN (v, k));
+-- expect refused: UNPIVOT is recomputed in full
