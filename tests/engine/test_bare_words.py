@@ -18,7 +18,7 @@ PLAIN = pa.schema([("id", pa.int64()), ("v", pa.int64())])
 def test_such_a_word_is_a_column_where_there_is_one_and_a_function_elsewhere(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(publish, "_chosen", lambda *_: FROM_CHANGES)
+    monkeypatch.setattr(publish, "choose", lambda *_: FROM_CHANGES)
     world.source("d", DATED, [{"id": 1, "current_date": 5, "user": "ann"}])
     world.source("p", PLAIN, [{"id": 1, "v": 5}])
     tables = {

@@ -112,7 +112,7 @@ def followed(world: World, spark: SparkSession, seed: int, *, ticks: int, count:
     return modes
 
 
-@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("seed", [2, pytest.param(1, marks=pytest.mark.soak)])
 def test_random_pipelines_stay_right_tick_after_tick(
     world: World, spark: SparkSession, tuned: Tuned, from_changes: None, seed: int
 ) -> None:
